@@ -197,7 +197,7 @@ def arguments(plan, row, seed, mounts, out):
     low, high = row.get("window", plan["window"])
     args = [FOXY, "peak", "--start", row["start"], "--cache-size", f"{size}MiB", "--time-scale", str(plan["time-scale"]),
             "--delay-scale", str(plan["delay-scale"]), "--first-rate", str(row["first-rate"]),
-            "--most-rate", str(plan["most-rate"]), "--robot-rate", str(plan["robot-rate"]), "--servers", str(plan["servers"]), "--hold", str(plan["hold"]),
+            "--most-rate", str(plan["most-rate"]), "--robot-rate", str(plan["robot-rate"]), "--servers", str(plan["servers"]), "--hold", str(row.get("hold", plan["hold"])),
             "--low", str(low), "--high", str(high), "--sample", str(row.get("sample", plan["sample"])), "--limit", str(row.get("limit", plan["limit"])),
             "--memory", plan["memory"], "--memory-limit", "8GiB", "--seed", str(seed), "--json", out]
     for mount in mounts:
