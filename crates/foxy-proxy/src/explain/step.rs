@@ -240,8 +240,7 @@ impl fmt::Display for Step {
             }
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
-            Self::Coding(Ok(coding)) => write!(f, "foxy answers with the form coded by {coding}"),
-            Self::Coding(Err(why)) => write!(f, "foxy applies no coding: {why}"),
+            Self::Coding(choice) => show_coding(*choice, f),
             Self::Servers(servers) => show_servers(servers, f),
             Self::Way(ExpectedWay::Direct) => {
                 f.write_str("no parent proxy receives requests to this host")
@@ -255,6 +254,13 @@ impl fmt::Display for Step {
             Self::Way(ExpectedWay::Nothing) => f.write_str("no parent proxy works"),
             Self::Therefore(outcome) => outcome.fmt(f),
         }
+    }
+}
+
+fn show_coding(choice: Result<Coding, NotCoded>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match choice {
+        Ok(coding) => write!(f, "foxy answers with the form coded by {coding}"),
+        Err(why) => write!(f, "foxy applies no coding: {why}"),
     }
 }
 

@@ -61,20 +61,16 @@ pub(crate) async fn request(
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
-        Plan::Refuse(ErrorReason::NotAProxyRequest)
-            if let Some(file) = auto_config_file(settings, head, over) =>
-        {
-            let result = auto_config(worker, &mut sender, options, file).await;
-            let ended = drained(&mut receiver, settings, result).await;
-            return (ended, sender.sent());
-        }
         Plan::Refuse(reason) => {
             // The client of a refused CONNECT may still send bytes that it meant for the tunnel.
             // They must not be parsed as requests, so the connection must close.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
             let text = text.as_deref().unwrap_or(reason.description());
-            let result = answer::error_with_text(worker, &mut sender, options, reason, text).await;
+            let result = match auto_config_file(settings, head, over, reason) {
+                Some(file) => auto_config(worker, &mut sender, options, file).await,
+                None => answer::error_with_text(worker, &mut sender, options, reason, text).await,
+            };
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
@@ -186,10 +182,15 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Returns the PAC file, if the request asks for it and the operator wants it served.
-fn auto_config_file(settings: &ProxySettings, head: &RequestHead, over: Scheme) -> Option<String> {
-    let auto_config = settings.auto_config.as_ref().filter(|_| auto_config::is_asked(head))?;
-    auto_config.file(head, over)
+/// Returns the PAC file, if a refused request asks for it and the operator wants it served.
+fn auto_config_file(
+    settings: &ProxySettings,
+    head: &RequestHead,
+    over: Scheme,
+    reason: ErrorReason,
+) -> Option<String> {
+    let is_asked = reason == ErrorReason::NotAProxyRequest && auto_config::is_asked(head);
+    settings.auto_config.as_ref().filter(|_| is_asked)?.file(head, over)
 }
 
 async fn auto_config(
