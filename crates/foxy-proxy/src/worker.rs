@@ -13,8 +13,10 @@ use crate::core::View;
 use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{Counter, Counters};
+use crate::core::idle_client::{Heir, IdleClient};
 use crate::core::places::Places;
 use crate::core::rules::Policies;
+use crate::core::transport::Transport;
 use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
 use crate::request::forwarding_fields;
@@ -26,15 +28,17 @@ use foxy_rules::coding::varies_by_coding;
 use foxy_rules::{Policy, date};
 use foxy_store::Key;
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// The phase of the proxy, which decides how it treats its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Course {
     Serve,
-    /// Another process serves new connections. Open connections end after their next request.
+    /// Another process serves new connections. Open connections move to it, or end after their next
+    /// request.
     Leave,
     /// The proxy ends. It accepts no more requests.
     Stop,
@@ -58,12 +62,14 @@ pub(crate) struct Shared {
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set if the course is not [`Course::Serve`].
     pub(crate) leaving: AtomicBool,
+    /// Takes idle connections after [`Course::Leave`].
+    pub(crate) heir: OnceLock<Heir>,
     pub(crate) places: Arc<Places>,
 }
 
 impl Shared {
-    /// Whether each client connection closes after its next request. New requests are then not
-    /// answered from the cache.
+    /// Whether another process takes over, or the proxy ends. New requests are then not answered
+    /// from the cache.
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }
@@ -119,6 +125,24 @@ impl Worker {
 
     pub(crate) fn settings(&self) -> &ProxySettings {
         &self.shared.settings
+    }
+
+    /// Gives an idle connection to the heir of the proxy.
+    pub(crate) fn give_away(&self, stream: Transport, peer: SocketAddr) {
+        if let (Transport::Plain(stream), Some(heir)) = (stream, self.shared.heir.get())
+            && let Ok(stream) = stream.into_std()
+        {
+            self.counters.add(Counter::ConnectionsMoved, 1);
+            heir(IdleClient { stream, peer });
+        }
+    }
+
+    /// Waits until idle connections must move to another proxy.
+    pub(crate) async fn has_left(&self) {
+        let left = self.course.clone().wait_for(|course| *course == Course::Leave).await.is_ok();
+        if !left || self.shared.heir.get().is_none() {
+            std::future::pending().await
+        }
     }
 
     /// Returns the caching policy for a response. `key` is its cache key, and `length` the length

@@ -100,6 +100,11 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
+    /// Whether the connection can move to another process between two requests.
+    pub(crate) const fn can_move(&self) -> bool {
+        matches!(self.stream, Transport::Plain(_)) && self.inside.is_none()
+    }
+
     /// Frees memory that a large head used. The caller calls this between requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {

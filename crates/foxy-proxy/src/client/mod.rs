@@ -48,6 +48,11 @@ impl Client<'_> {
         }
     }
 
+    /// Whether the connection can move to another process between two requests.
+    pub(crate) const fn can_move(&self) -> bool {
+        matches!(self, Self::Http1(connection) if connection.can_move())
+    }
+
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Http1(connection) => connection.stream.scheme(),

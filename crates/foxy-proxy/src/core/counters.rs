@@ -33,6 +33,8 @@ macro_rules! counters {
 counters! {
     /// Client connections accepted.
     Connections = "client_connections",
+    /// Idle client connections passed on during an upgrade.
+    ConnectionsMoved = "client_connections_moved",
     /// Client connections refused because too many were open, in total or from the same client.
     ConnectionsRefused = "client_connections_refused",
     /// Client connections without a request in progress, closed in favour of a new connection.

@@ -6,6 +6,7 @@ pub(crate) mod byte_budget;
 pub(crate) mod client_limits;
 pub mod counters;
 pub(crate) mod frames;
+pub mod idle_client;
 pub mod live;
 pub mod outcome;
 pub(crate) mod places;

@@ -2,6 +2,7 @@
 //! worker is a thread that serves clients.
 
 use crate::core::counters::{Counter, Counters};
+use crate::core::idle_client::IdleClient;
 use crate::core::places::{ClientBlock, NoPlace, Place};
 use crate::core::tls::{ClientTls, HANDSHAKE};
 use crate::core::transport::{Transport, is_out_of_descriptors};
@@ -9,6 +10,7 @@ use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, ConnectionState};
 use crate::server::listener::{Acceptor, WorkerListener};
+use crate::server::moving;
 use crate::server::proxy_header::{self, ProxiedClient};
 use crate::upstream::{UpstreamClient, probing};
 use crate::worker::{Course, Shared, Worker};
@@ -19,6 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -35,7 +38,7 @@ const PLACE_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) async fn run_worker(
     shared: Arc<Shared>,
     counters: Arc<Counters>,
-    listeners: Vec<WorkerListener>,
+    (listeners, adopted): (Vec<WorkerListener>, UnboundedReceiver<IdleClient>),
     resolver: MakeResolver,
     is_first: bool,
     mut course: watch::Receiver<Course>,
@@ -50,6 +53,8 @@ pub(crate) async fn run_worker(
         tokio::task::spawn_local(probing::run(upstream.clone(), origins.clone()));
     }
     let worker = Rc::new(Worker::new(shared, upstream, counters, course.clone()));
+    let adopting = moving::adopt(Rc::clone(&worker), adopted, Rc::clone(&clients), course.clone());
+    tokio::task::spawn_local(adopting);
     for listener in listeners {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, listener, clients, course.clone()));
@@ -83,7 +88,7 @@ struct ClientTask {
 /// The tasks that serve the connections of a worker. The handle of a task that has ended still uses
 /// about 10 KB of memory, so it must be removed.
 #[derive(Default)]
-struct Clients {
+pub(crate) struct Clients {
     table: RefCell<Vec<ClientTask>>,
     grown: Cell<usize>,
 }
@@ -160,37 +165,50 @@ async fn accept(
                 continue;
             }
         };
-        let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
-        let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
-        let worker = Rc::clone(&worker);
-        // The connection counts as idle only when its task waits for a request.
-        activity.begin_work();
-        let began = activity.clone();
-        let task = match tls.clone() {
-            None if !is_balanced => tokio::task::spawn_local(async move {
-                began.begin_wait(Instant::now());
-                connection::serve(worker, Transport::Plain(stream), peer, state).await;
-                drop(place);
-            }),
-            tls => tokio::task::spawn_local(async move {
-                began.begin_wait(Instant::now());
-                if let Some((transport, peer)) =
-                    prepare(&worker, tls, stream, peer, is_balanced, &place).await
-                {
-                    connection::serve(worker, transport, peer, state).await;
-                }
-                drop(place);
-            }),
-        };
-        activity.set_task(task.abort_handle());
-        clients.add(ClientTask { is_idle: idle, task });
+        let handshakes = (tls.is_some() || is_balanced).then(|| (tls.clone(), is_balanced));
+        begin(&worker, &clients, (stream, peer), handshakes, place);
     }
+}
+
+/// Starts the task of a connection. `handshakes` has the settings for TLS, and whether a PROXY
+/// header comes first.
+pub(crate) fn begin(
+    worker: &Rc<Worker>,
+    clients: &Clients,
+    (stream, peer): (TcpStream, SocketAddr),
+    handshakes: Option<(Option<ClientTls>, bool)>,
+    place: Place,
+) {
+    let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
+    let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
+    let worker = Rc::clone(worker);
+    // The connection counts as idle only when its task waits for a request.
+    activity.begin_work();
+    let began = activity.clone();
+    let task = match handshakes {
+        None => tokio::task::spawn_local(async move {
+            began.begin_wait(Instant::now());
+            connection::serve(worker, Transport::Plain(stream), peer, state).await;
+            drop(place);
+        }),
+        Some((tls, is_balanced)) => tokio::task::spawn_local(async move {
+            began.begin_wait(Instant::now());
+            if let Some((transport, peer)) =
+                prepare(&worker, tls, stream, peer, is_balanced, &place).await
+            {
+                connection::serve(worker, transport, peer, state).await;
+            }
+            drop(place);
+        }),
+    };
+    activity.set_task(task.abort_handle());
+    clients.add(ClientTask { is_idle: idle, task });
 }
 
 /// Takes a place for a new connection. Each client connection needs a place. Waits if a place will
 /// be free in a moment. Also waits if file descriptors are short. Further new clients then stay in
 /// the listen queue. Returns `None` when the proxy stops.
-async fn place(
+pub(crate) async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
     course: &mut watch::Receiver<Course>,
@@ -215,7 +233,13 @@ async fn place(
 /// Answers a new connection with an error, because no place is free for it. A client with TLS
 /// receives no answer. The client also receives no answer while the proxy refuses many other
 /// clients.
-fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
+pub(crate) fn refuse(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    is_tls: bool,
+    full: NoPlace,
+) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
     let worker = Rc::clone(worker);

@@ -28,6 +28,8 @@ enum NextStep {
     ReadRequest,
     Close,
     Enter(Inside),
+    /// The idle connection moves to another proxy.
+    Move,
 }
 
 pub(crate) struct ConnectionState {
@@ -48,14 +50,17 @@ pub(crate) async fn serve(
         state.activity.begin_wait(Instant::now());
         match detect_protocol(&worker, &mut connection).await {
             ClientProtocol::Nothing => return connection.stream.say_goodbye(),
+            ClientProtocol::Unknown => return worker.give_away(connection.stream, peer),
             ClientProtocol::Http1 => {}
             ClientProtocol::Http2 => {
                 state.idle.set(false);
                 return http2::serve(&worker, &mut connection, peer, &state.activity).await;
             }
         }
-        let Some(inside) = serve_requests(&worker, &mut connection, peer, &state).await else {
-            return;
+        let inside = match serve_requests(&worker, &mut connection, peer, &state).await {
+            NextStep::Enter(inside) => inside,
+            NextStep::Move => return worker.give_away(connection.stream, peer),
+            NextStep::Close | NextStep::ReadRequest => return,
         };
         match intercepting::enter(&worker, connection, inside).await {
             Some(entered) => connection = entered,
@@ -64,14 +69,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// Answers the HTTP/1.1 requests of a connection until no more follow. If the last request was an
-/// intercepted CONNECT, returns its target. The connection then continues inside the tunnel.
+/// Answers the HTTP/1.1 requests of a connection until no more follow. Returns the next step. After
+/// an intercepted CONNECT, the connection continues inside the tunnel.
 async fn serve_requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
     state: &ConnectionState,
-) -> Option<Inside> {
+) -> NextStep {
     loop {
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
@@ -81,12 +86,12 @@ async fn serve_requests(
                 if state.idle.get() {
                     connection.stream.say_goodbye();
                 }
-                return None;
+                return NextStep::Close;
             }
-            NextStep::Enter(inside) => return Some(inside),
+            last @ (NextStep::Enter(_) | NextStep::Move) => return last,
         }
         if worker.shared.is_leaving() && *worker.course.borrow() == Course::Stop {
-            return None;
+            return NextStep::Close;
         }
     }
 }
@@ -96,6 +101,8 @@ enum ClientProtocol {
     Http2,
     /// The client closed the connection, or sent nothing within the time limit.
     Nothing,
+    /// The client has sent nothing yet, and the connection moves to another proxy.
+    Unknown,
 }
 
 /// Detects the client's protocol. With TLS, the handshake (ALPN) tells it. Without TLS, the first
@@ -115,8 +122,14 @@ async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> 
             _ if !PREFACE.starts_with(begun) => return ClientProtocol::Http1,
             _ => deadline = deadline.min(Instant::now() + worker.settings().client_head),
         }
+        let may_move = connection.can_move() && begun.is_empty();
         let (mut receiver, _) = connection.split(LINGER);
-        if receiver.read(deadline).await.is_err() {
+        let read = tokio::select! {
+            biased;
+            read = receiver.read(deadline) => read,
+            () = worker.has_left(), if may_move => return ClientProtocol::Unknown,
+        };
+        if read.is_err() {
             return if connection.buffer.is_empty() {
                 ClientProtocol::Nothing
             } else {
@@ -158,10 +171,12 @@ async fn serve_request(
 ) -> NextStep {
     connection.rest();
     let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
+    let can_move = connection.can_move();
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     state.idle.set(!receiver.has_begun());
-    let (mut head, body) = match read_head(worker, &mut receiver, state).await {
-        Ok(found) => found,
+    let (mut head, body) = match read_head(worker, &mut receiver, state, can_move).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return NextStep::Move,
         // The client speaks another protocol and cannot read an HTTP answer. So the connection
         // closes without an answer (RFC 9113 §3.4).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
@@ -220,12 +235,14 @@ const fn is_error(ended: &Ended) -> bool {
 }
 
 /// Reads a request head. The first byte must arrive within the time limit for idle connections.
-/// From the first byte on, the time limit for a head applies.
+/// From the first byte on, the time limit for a head applies. Returns `None` if the connection moves
+/// to another proxy.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
     state: &ConnectionState,
-) -> Result<(RequestHead, BodyLength), ReadEnd> {
+    can_move: bool,
+) -> Result<Option<(RequestHead, BodyLength)>, ReadEnd> {
     let ConnectionState { idle, activity } = state;
     let now = Instant::now();
     activity.begin_wait(now);
@@ -237,10 +254,15 @@ async fn read_head(
                 idle.set(false);
                 // If the connection has given up its place to another connection, it will close in
                 // a moment.
-                return if activity.begin_work() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
+                let begins = activity.begin_work();
+                return if begins { Ok(Some((head, body))) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),
-            None => receiver.read_head(deadline, &worker.shared.requests).await?,
+            None => tokio::select! {
+                biased;
+                read = receiver.read_head(deadline, &worker.shared.requests) => read?,
+                () = worker.has_left(), if can_move && idle.get() => return Ok(None),
+            },
         }
         if idle.replace(false) {
             deadline = Instant::now() + worker.settings().client_head;

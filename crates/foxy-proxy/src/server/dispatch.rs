@@ -40,7 +40,7 @@ pub(crate) async fn request(
     (head, body): (&mut RequestHead, BodyLength),
     refusal: Option<ErrorReason>,
 ) -> (Ended, u64) {
-    let options = options(worker, head);
+    let options = options(worker, head, client.can_move());
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
@@ -163,12 +163,12 @@ fn planned(
     (planned, steering.message)
 }
 
-fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
+fn options(worker: &Worker, head: &RequestHead, can_move: bool) -> AnswerOptions {
+    let ends = worker.shared.is_leaving() && !(can_move && worker.shared.heir.get().is_some());
     AnswerOptions {
         head_only: head.method == Method::Head,
         version: head.version,
-        keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
-            && !worker.shared.is_leaving(),
+        keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive && !ends,
         trailers: accepts_trailers(&head.headers),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod http2;
 pub(crate) mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
+pub mod moving;
 pub(crate) mod proxy_header;
 pub mod purger;
 pub(crate) mod request_log;
@@ -25,11 +26,13 @@ use crate::cache::storage::{ObjectStore, Storage};
 use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
+use crate::core::idle_client::{Heir, IdleClient};
 use crate::core::places::Places;
 use crate::flight::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::run_worker;
 use crate::server::listener::{Bound, SharedListener, WorkerListener};
+use crate::server::moving::Adopter;
 use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve, ServerStatus};
@@ -39,9 +42,10 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
 /// The reason for which the proxy did not start.
@@ -111,6 +115,8 @@ pub struct Proxy {
     course: watch::Sender<Course>,
     /// Copies of the listening sockets, for another process that takes over.
     sockets: Vec<SharedListener>,
+    /// Passes connections to the workers that another proxy has accepted.
+    adopts: Vec<UnboundedSender<IdleClient>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -156,6 +162,7 @@ impl Proxy {
             requests: ByteBudget::new(budget),
             sink: parts.sink,
             leaving: AtomicBool::new(false),
+            heir: OnceLock::new(),
             places: Places::new(
                 settings.connections,
                 settings.connections_per_client,
@@ -172,17 +179,21 @@ impl Proxy {
             counters,
             course,
             sockets,
+            adopts: Vec::new(),
             threads: Vec::new(),
         };
         for listeners in bound.workers {
-            proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
+            let (adopts, adopted) = tokio::sync::mpsc::unbounded_channel();
+            proxy.adopts.push(adopts);
+            let sources = (listeners, adopted);
+            proxy.start_worker(sources, &parts.resolver).map_err(StartError::Worker)?;
         }
         Ok(proxy)
     }
 
     fn start_worker(
         &mut self,
-        listeners: Vec<WorkerListener>,
+        sources: (Vec<WorkerListener>, UnboundedReceiver<IdleClient>),
         resolver: &MakeResolver,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -194,7 +205,7 @@ impl Proxy {
             move || {
                 tokio::task::LocalSet::new().block_on(
                     &runtime,
-                    run_worker(shared, counters, listeners, resolver, is_first, course),
+                    run_worker(shared, counters, sources, resolver, is_first, course),
                 );
             },
         )?);
@@ -228,10 +239,21 @@ impl Proxy {
         &self.sockets
     }
 
+    /// Returns an [`Adopter`], with which any thread can add connections while the proxy runs.
+    pub fn adopter(&self) -> Adopter {
+        let (shared, workers) = (Arc::clone(&self.shared), self.adopts.clone());
+        Adopter { shared, workers, next: AtomicUsize::new(0) }
+    }
+
     /// Accepts no more connections, because another process takes over. Returns the listening
-    /// sockets. Each open connection closes after its next request, which is answered without the
-    /// cache. The purge keeper must tell the other process about purges.
-    pub fn leave(&mut self) -> Vec<SharedListener> {
+    /// sockets. Gives idle connections to `heir`, if they can move. Each other connection closes
+    /// after its next request. Requests are answered without the cache. The purge keeper must tell
+    /// the other process about purges.
+    pub fn leave(&mut self, heir: Option<Heir>) -> Vec<SharedListener> {
+        if let Some(heir) = heir {
+            // Only the first heir counts, because a proxy leaves once.
+            let _ = self.shared.heir.set(heir);
+        }
         self.shared.leaving.store(true, Ordering::SeqCst);
         self.course.send_replace(Course::Leave);
         std::mem::take(&mut self.sockets)

@@ -29,6 +29,7 @@ use foxy_device::Root;
 use foxy_proxy::cache::purge::PurgeKeeper;
 use foxy_proxy::cache::purge::journal::place;
 use foxy_proxy::cache::storage::ObjectStore;
+use foxy_proxy::core::idle_client::Heir;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
@@ -84,10 +85,10 @@ impl RunningProxy {
     }
 
     /// Stops accepting connections and closes the stores, because a new process takes over. From
-    /// now on, `keeper` passes purges on to the new process.
-    pub fn depart(self, keeper: Arc<dyn PurgeKeeper>) -> DepartedProxy {
+    /// now on, `keeper` passes purges on to the new process, and `heir` idle connections.
+    pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
         let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
-        let sockets = proxy.leave();
+        let sockets = proxy.leave(heir);
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
         keep_doubts(&proxy.purger());

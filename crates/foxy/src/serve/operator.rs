@@ -12,6 +12,7 @@ use crate::serve::status::ProxyStatus;
 use crate::serve::stop::{again, in_thread, stop};
 use crate::serve::tls::ReloadableTls;
 use crate::serve::upgrade::keeper::RemoteKeeper;
+use crate::serve::upgrade::moving_clients::{ClientTarget, MovingClients};
 use crate::serve::upgrade::predecessor::Predecessor;
 use crate::serve::upgrade::successor::{Successor, SuccessorNews};
 use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
@@ -70,6 +71,7 @@ impl Operator {
         let signals = Signals::listen().map_err(failed)?;
         let message = welcome(&loaded, &running, &sockets.admin);
         let keeper = Arc::clone(&running.keeper) as Arc<dyn PurgeKeeper>;
+        let adopter = running.proxy.adopter();
         let reloader = Rc::new(Reloader::new(loaded, read_again, running.proxy.purger()));
         let (wish, wished) = unbounded_channel();
         let served = Served::begin(running, &sockets.admin, Rc::clone(&reloader), wish.clone())
@@ -77,7 +79,7 @@ impl Operator {
         terminal::report(Level::Info, &message);
         process::notify(&[NotifyState::Ready]);
         if let Some(predecessor) = &predecessor {
-            predecessor.serving(keeper).map_err(failed)?;
+            predecessor.serving(keeper, adopter).map_err(failed)?;
         }
         let parts = ProcessParts { signals, reloader, sockets, wish, wished, predecessor };
         Ok(Self { served, parts })
@@ -146,14 +148,19 @@ impl Operator {
         served.end_tasks();
         let Served { running, status, .. } = served;
         let keeper = Arc::clone(&successor.keeper);
+        let link = successor.client_link();
+        // Without the thread, open connections end after their next request.
+        let clients = link.as_ref().and_then(|_| MovingClients::start().ok());
+        let heir = clients.as_ref().map(MovingClients::heir);
         let departed = in_thread("depart", move || {
-            let departed = running.depart(Arc::clone(&successor.keeper) as Arc<dyn PurgeKeeper>);
+            let keeper = Arc::clone(&successor.keeper) as Arc<dyn PurgeKeeper>;
+            let departed = running.depart(keeper, heir);
             (departed, successor.take_over())
         });
         let ended = |_| Failure::Failed("the thread of the upgrade failed".into());
         let departed = departed.ok_or_else(|| ended(()))?;
         let (departed, taken_over) = departed.await.map_err(|_| ended(()))?;
-        let leaving = Leaving { departed, parts };
+        let leaving = Leaving { departed, parts, clients };
         match taken_over {
             Ok(news) => {
                 let gap = clock::monotonic().since(began);
@@ -164,6 +171,9 @@ impl Operator {
                 );
                 terminal::report(Level::Info, &text);
                 process::notify_main(process);
+                if let Some(link) = link {
+                    leaving.pass_clients(ClientTarget::NewProcess(link));
+                }
                 let _gone = reply.send(Ok(Upgraded { process, gap }));
                 leaving.finish(news, status, &keeper).await
             }
@@ -211,9 +221,17 @@ impl Operator {
 struct Leaving {
     departed: DepartedProxy,
     parts: ProcessParts,
+    /// The idle connections, if the new process takes them.
+    clients: Option<MovingClients>,
 }
 
 impl Leaving {
+    fn pass_clients(&self, target: ClientTarget) {
+        if let Some(clients) = &self.clients {
+            clients.pass_to(target);
+        }
+    }
+
     /// Waits until all connections have ended. Also waits for a still older process, whose purges
     /// this process passes on. Returns an operator if the new process ends and this process serves
     /// again, otherwise `None`.
@@ -234,7 +252,9 @@ impl Leaving {
             let is_answering = Rc::strong_count(&status) > 1;
             let is_followed =
                 self.parts.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());
-            let is_busy = is_answering || is_followed || self.departed.connections() > 0;
+            let is_passing = self.clients.as_ref().is_some_and(|clients| !clients.is_empty());
+            let is_busy =
+                is_answering || is_followed || is_passing || self.departed.connections() > 0;
             if !is_busy || clock::monotonic() >= until {
                 break;
             }
@@ -259,15 +279,16 @@ impl Leaving {
                                 terminal::report(Level::Warning, &format!("foxy: {why}"));
                                 (self, may_serve_again) = (*leaving, false);
                                 self.close_sockets();
+                                self.pass_clients(ClientTarget::Nobody);
                             }
                         }
                     }
-                    SuccessorNews::Ended => {}
+                    SuccessorNews::Ended => self.pass_clients(ClientTarget::Nobody),
                 },
                 () = tokio::time::sleep(DEPARTED_LOOK_INTERVAL) => {}
             }
         }
-        let Self { departed, parts: ProcessParts { mut signals, sockets, .. } } = self;
+        let Self { departed, parts: ProcessParts { mut signals, sockets, .. }, .. } = self;
         sockets.files.into_iter().for_each(SocketFile::leave);
         let Some(closed) = in_thread("stop", move || departed.close()) else {
             return Ok(None);
@@ -290,7 +311,8 @@ impl Leaving {
         match self.open_again() {
             Err(why) => Err((why, Box::new(self))),
             Ok(served) => {
-                let Self { departed, parts } = self;
+                self.pass_clients(ClientTarget::OwnProxy(served.running.proxy.adopter()));
+                let Self { departed, parts, .. } = self;
                 let keeper = Arc::clone(&served.running.keeper) as Arc<dyn PurgeKeeper>;
                 remote.give_back(&*keeper);
                 departed.keeper.replace(keeper);

@@ -211,17 +211,43 @@ fn the_process_that_is_not_killed_serves() {
 fn a_change_through_the_old_process_reaches_the_store_of_the_new_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = TestOrigin::start(|_, number| {
-        ok("Cache-Control: max-age=3600\r\n", number.to_string().as_bytes())
+        let fields = "Cache-Control: max-age=3600\r\nConnection: close\r\n";
+        ok(fields, number.to_string().as_bytes())
     });
     let foxy = start(folder.path(), &[]);
     let (url, host) = (origin.url("/x"), origin.address);
+    assert_eq!(foxy.get(&url).body, "0");
     let mut kept = Client::on(TcpStream::connect(foxy.proxy).expect("connected"));
-    let get = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-    assert_eq!(kept.ask(&get).body, b"0");
+    // A begun request stays with the old process.
+    let post = format!("POST {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\na");
+    kept.send(post.as_bytes());
+    until("the request", || (origin.connections() == 2).then_some(()));
     let _new = upgrade(foxy.admin);
     assert_eq!(foxy.get(&url).body, "0", "a hit");
-    let post = format!("POST {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
-    let answer = kept.ask(&post);
-    assert_eq!((answer.header("connection"), &*answer.body), ("close", &b"1"[..]));
+    assert_eq!(kept.ask("b").body, b"1");
     assert_eq!(foxy.get(&url).body, "2", "the old response is gone");
+}
+
+#[test]
+fn kept_connections_move_to_the_process_that_has_the_store() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let mut foxy = start(folder.path(), &[]);
+    let [mut used, mut new] =
+        [(); 2].map(|()| Client::on(TcpStream::connect(foxy.proxy).expect("connected")));
+    let (url, host) = (origin.url("x"), origin.address);
+    let get = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    used.ask(&get);
+    let mut hits = |when: &str| {
+        for client in [&mut used, &mut new] {
+            let answer = client.ask(&get);
+            assert!(answer.cache_status().contains("hit"), "{when}: {}", answer.head);
+            assert_eq!(answer.header("connection"), "", "{when}");
+        }
+    };
+    let first = upgrade(foxy.admin);
+    hits("the first upgrade");
+    until("the end of the old process", || foxy.has_ended().then_some(()));
+    let _second = upgrade(foxy.admin);
+    hits("the second upgrade");
+    until("the end of the second process", || is_gone(first.0).then_some(()));
 }

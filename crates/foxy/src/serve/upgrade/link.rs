@@ -13,6 +13,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub enum Message {
     Hello { version: u32, sockets: usize },
     /// The packet carries a listening socket. `is_given` is true if systemd opened it.
     Socket { purpose: Purpose, is_given: bool },
+    /// The new process takes idle client connections after it serves.
+    TakesClients,
     /// The new process is ready to open the stores.
     Ready,
     /// The old process has closed its stores, so the new process may open them.
@@ -37,6 +40,8 @@ pub enum Message {
     Leaving,
     /// The new process ends, with this error.
     Failed(String),
+    /// The packet carries an idle client connection, which the new process must serve.
+    Client { peer: SocketAddr },
     /// The packet carries purges for the new process. The number identifies this message.
     Purge(u64),
     /// Answers the `Purge` message with the first number. The second number is the number of the

@@ -5,6 +5,7 @@
 mod binary;
 pub mod keeper;
 mod link;
+pub mod moving_clients;
 pub mod predecessor;
 pub mod successor;
 

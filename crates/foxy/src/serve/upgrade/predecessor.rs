@@ -9,11 +9,13 @@ use crate::serve::activation::Purpose;
 use crate::serve::listeners::address_of;
 use foxy_base::clock;
 use foxy_proxy::cache::purge::PurgeKeeper;
+use foxy_proxy::core::idle_client::IdleClient;
 use foxy_proxy::server::listener::{ListenSocket, SharedListener};
+use foxy_proxy::server::moving::Adopter;
 use rustix::net::SocketType;
 use rustix::net::sockopt::{socket_domain, socket_type};
 use std::fs::File;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ impl Predecessor {
     /// Tells the old process that this process is ready. Waits until the old process has closed its
     /// stores or has ended.
     pub fn wait_for_stores(&self) -> Result<(), Failure> {
+        self.link.tell(&Message::TakesClients);
         self.link.tell(&Message::Ready);
         let until = clock::monotonic() + CLOSE_LIMIT;
         loop {
@@ -65,13 +68,17 @@ impl Predecessor {
     }
 
     /// Tells the old process that this process serves. From now on, a thread executes the purges
-    /// that the old process passes on.
-    pub fn serving(&self, keeper: Arc<dyn PurgeKeeper>) -> std::io::Result<()> {
+    /// that the old process passes on, and adopts its idle connections.
+    pub fn serving(&self, keeper: Arc<dyn PurgeKeeper>, adopter: Adopter) -> std::io::Result<()> {
         let (link, has_ended) = (Arc::clone(&self.link), Arc::clone(&self.has_ended));
         let follow = move || {
-            while let Ok(Packet { message, content, .. }) = link.receive(None) {
-                if let Message::Purge(number) = message {
-                    purge(&link, &*keeper, number, &content);
+            while let Ok(Packet { message, content, descriptor }) = link.receive(None) {
+                match (message, descriptor) {
+                    (Message::Purge(number), _) => purge(&link, &*keeper, number, &content),
+                    (Message::Client { peer }, Some(stream)) => {
+                        adopter.adopt(IdleClient { stream: TcpStream::from(stream), peer });
+                    }
+                    _ => {}
                 }
             }
             has_ended.store(true, Ordering::Relaxed);

@@ -32,6 +32,8 @@ pub struct Successor {
     /// Passes purges on to the new process.
     pub keeper: Arc<RemoteKeeper>,
     pub process: u32,
+    /// Whether the new process takes idle connections.
+    takes_clients: bool,
 }
 
 impl Drop for Successor {
@@ -69,10 +71,16 @@ impl Successor {
         drop(command);
         let (process, link) = (child.id(), Arc::new(link));
         let keeper = Arc::new(RemoteKeeper::new(Arc::clone(&link)));
-        let mut successor = Self { child: Some(child), link, keeper, process };
+        let mut successor =
+            Self { child: Some(child), link, keeper, process, takes_clients: false };
         successor.send_sockets(sockets);
         successor.wait_for(&Message::Ready, START_LIMIT, NotUpgraded::StartTooSlow)?;
         Ok(successor)
+    }
+
+    /// Returns the way on which idle connections reach the new process, if it takes them.
+    pub fn client_link(&self) -> Option<Arc<Link>> {
+        self.takes_clients.then(|| Arc::clone(&self.link))
     }
 
     /// Sends the sockets. Ignores errors: a process without sockets does not become ready in time.
@@ -126,6 +134,7 @@ impl Successor {
                 Ok(message) if message == *expected => return Ok(()),
                 Ok(Message::Failed(why)) => return Err(NotUpgraded::Failed(why)),
                 Ok(Message::Purged(message, latest)) => self.keeper.answered(message, latest),
+                Ok(Message::TakesClients) => self.takes_clients = true,
                 Ok(_) => {}
                 Err(NoPacket::Late) => return Err(late),
                 Err(NoPacket::Ended) => {

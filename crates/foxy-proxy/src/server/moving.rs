@@ -1,0 +1,60 @@
+//! Moves idle client connections between proxies. A proxy that leaves gives its idle connections
+//! away, and the proxy that takes over adopts them. Connections with TLS or HTTP/2 cannot move,
+//! because their state is in the memory of their process.
+
+use crate::core::counters::Counter;
+use crate::core::idle_client::IdleClient;
+use crate::core::places::ClientBlock;
+use crate::server::accept::{Clients, begin, place, refuse};
+use crate::worker::{Course, Shared, Worker};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
+
+/// Adds connections that another proxy has accepted to a running proxy.
+pub struct Adopter {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: Vec<UnboundedSender<IdleClient>>,
+    pub(crate) next: AtomicUsize,
+}
+
+impl Adopter {
+    /// Serves a connection, or passes it on if the proxy leaves. Closes the connection if the proxy
+    /// has ended.
+    pub fn adopt(&self, client: IdleClient) {
+        if let Some(heir) = self.shared.heir.get() {
+            return heir(client);
+        }
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        if let Some(worker) = self.workers.get(turn % self.workers.len().max(1)) {
+            let _closes_the_connection = worker.send(client);
+        }
+    }
+}
+
+/// Serves adopted connections until the proxy stops.
+pub(crate) async fn adopt(
+    worker: Rc<Worker>,
+    mut adopted: UnboundedReceiver<IdleClient>,
+    clients: Rc<Clients>,
+    mut course: watch::Receiver<Course>,
+) {
+    while let Some(IdleClient { stream, peer }) = adopted.recv().await {
+        if let Some(heir) = worker.shared.heir.get() {
+            heir(IdleClient { stream, peer });
+            continue;
+        }
+        let Ok(stream) = tokio::net::TcpStream::from_std(stream) else { continue };
+        let client = Some(ClientBlock::from(peer.ip().to_canonical()));
+        let Some(place) = place(&worker, client, &mut course).await else { return };
+        match place {
+            Ok((place, yielded)) => {
+                worker.counters.add(Counter::ConnectionsYielded, yielded.into());
+                begin(&worker, &clients, (stream, peer), None, place);
+            }
+            Err(full) => refuse(&worker, stream, peer, false, full),
+        }
+    }
+}
