@@ -2,6 +2,7 @@
 //! test. Crates list this crate only in their `dev-dependencies`.
 
 pub mod certificates;
+pub mod changing_server;
 pub mod client;
 pub mod http;
 pub mod http2;

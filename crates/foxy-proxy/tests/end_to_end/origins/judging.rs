@@ -1,9 +1,10 @@
 //! Tests that an origin continues to work although its servers die, become slow, or answer only
 //! probes well.
 
-use super::bench::{Behaviour, ChangingServer, PROBE, dead, group, serving, status};
+use super::bench::{dead, group, serving, status};
 use crate::bench::TestProxy;
 use foxy_proxy::upstream::{GroupSettings, Probe};
+use foxy_testkit::changing_server::{Behaviour, ChangingServer, PROBE};
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
 use std::collections::HashMap;
