@@ -274,7 +274,7 @@ fn parameters(now: WallTime, end: u64) -> Result<CertificateParams, AuthorityErr
     Ok(parameters)
 }
 
-fn signing(error: impl fmt::Display) -> AuthorityError {
+pub(super) fn signing(error: impl fmt::Display) -> AuthorityError {
     AuthorityError::Signing(error.to_string())
 }
 

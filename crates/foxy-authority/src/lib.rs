@@ -1,6 +1,8 @@
 //! A certificate authority: creates it, reads it from PEM, checks it, and signs certificates for
-//! hosts. The crate reads and writes no files.
+//! hosts. Also makes keys and requests for another authority (`acme`). The crate reads and writes
+//! no files.
 
+pub mod acme;
 mod authority;
 mod certificates;
 mod constraints;

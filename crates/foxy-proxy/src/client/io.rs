@@ -10,6 +10,7 @@ use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -75,6 +76,8 @@ pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
+    /// The user that the client's TLS certificate names.
+    pub(crate) certified: Option<Arc<str>>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     /// The part of the memory budget for requests that a large head has reserved.
@@ -97,7 +100,17 @@ impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
         let (buffer, patience, progress) = (BytesMut::new(), ReadTimer::new(), Rc::default());
-        Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
+        Self {
+            stream,
+            inside: None,
+            certified: None,
+            decoder,
+            buffer,
+            room: None,
+            limits,
+            patience,
+            progress,
+        }
     }
 
     /// Whether the connection can move to another process between two requests.

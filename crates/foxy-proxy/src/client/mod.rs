@@ -53,6 +53,14 @@ impl Client<'_> {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
 
+    /// Returns the user that the client's TLS certificate names.
+    pub(crate) fn certified(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Http1(connection) => connection.certified.as_ref(),
+            Self::Http2(stream) => stream.certified,
+        }
+    }
+
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Http1(connection) => connection.stream.scheme(),

@@ -41,6 +41,8 @@ counters! {
     ConnectionsYielded = "client_connections_yielded",
     /// TLS handshakes with clients that failed or timed out.
     TlsFailures = "client_tls_failures",
+    /// TLS handshakes refused because the client's certificate was missing or unusable.
+    CertificatesRefused = "client_certificates_refused",
     /// Connections from load balancers that did not start with a PROXY protocol header.
     BadProxyHeaders = "client_bad_proxy_headers",
     /// Client connections that use HTTP/2.

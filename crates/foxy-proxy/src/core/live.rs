@@ -14,6 +14,11 @@ impl<T> Live<T> {
         self.0.load()
     }
 
+    /// Returns the value, for a long time.
+    pub fn get_whole(&self) -> Arc<T> {
+        self.0.load_full()
+    }
+
     /// Replaces the value.
     pub fn replace(&self, value: T) {
         self.0.store(Arc::new(value));

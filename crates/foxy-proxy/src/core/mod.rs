@@ -1,8 +1,10 @@
 //! Values and budgets that all parts of the proxy share: counters, HTTP/2 frames, limits on
 //! connections, users, and TLS with clients.
 
+pub(crate) mod acme_challenges;
 pub(crate) mod authentication;
 pub(crate) mod byte_budget;
+pub mod client_certificates;
 pub(crate) mod client_limits;
 pub mod counters;
 pub(crate) mod frames;

@@ -1,16 +1,21 @@
 //! TLS with clients. This module chooses a certificate for each name, replaces certificates while
 //! connections are open, and does the handshake. It reads no files.
 
+use crate::core::acme_challenges::AcmeChallenges;
+use crate::core::client_certificates::{CertificateRefusal, ClientAuthorities, RefusedClients};
+use crate::core::live::Live;
 use crate::core::transport::Transport;
-use rustls::ServerConfig;
+use foxy_base::clock;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, Ticketer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::server::{ClientHello, NoClientAuth, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{HandshakeKind, ServerConfig};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -57,18 +62,7 @@ impl ClientCertificates {
     /// Adds a certificate chain and its key, both in PEM format. The chain must begin with the
     /// server's own certificate. On an error, nothing is added.
     pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
-        let chain: Result<Vec<CertificateDer<'static>>, _> =
-            CertificateDer::pem_slice_iter(chain).collect();
-        let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
-        let Some(own) = chain.first() else {
-            return Err(CertificateError::NoCertificate("the file holds none".into()));
-        };
-        let unusable = |error: rustls::Error| CertificateError::Unusable(error.to_string());
-        ParsedCertificate::try_from(own).map_err(unusable)?;
-        let key = PrivateKeyDer::from_pem_slice(key);
-        let key = key.map_err(|error| CertificateError::NoKey(error.to_string()))?;
-        let certified = CertifiedKey::from_der(chain, key, &provider()).map_err(unusable)?;
-        self.keys.push(Arc::new(certified));
+        self.keys.push(Arc::new(certified(chain, key)?));
         Ok(())
     }
 
@@ -86,6 +80,31 @@ impl ClientCertificates {
     }
 }
 
+fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, CertificateError> {
+    let (chain, key) = read(chain, key)?;
+    ParsedCertificate::try_from(&chain[0]).map_err(unusable)?;
+    CertifiedKey::from_der(chain, key, &provider()).map_err(unusable)
+}
+
+/// Reads a certificate chain, which has at least one certificate, and a key.
+fn read(
+    chain: &[u8],
+    key: &[u8],
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CertificateError> {
+    let chain: Result<Vec<CertificateDer<'static>>, _> =
+        CertificateDer::pem_slice_iter(chain).collect();
+    let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(CertificateError::NoCertificate("the file holds none".into()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(key);
+    Ok((chain, key.map_err(|error| CertificateError::NoKey(error.to_string()))?))
+}
+
+fn unusable(error: rustls::Error) -> CertificateError {
+    CertificateError::Unusable(error.to_string())
+}
+
 fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     let own = key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
     own.is_some_and(|own| verify_server_name(&own, name).is_ok())
@@ -101,29 +120,101 @@ impl ResolvesServerCert for InUse {
     }
 }
 
-/// The server's TLS settings for handshakes with clients. Clones share the certificates.
+/// The server's TLS settings for handshakes with clients. Clones share the certificates and the
+/// authorities.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     certificates: Arc<InUse>,
-    config: Arc<ServerConfig>,
+    handshake: Live<HandshakeSettings>,
+    challenges: AcmeChallenges,
+    refused: Arc<RefusedClients>,
 }
 
-impl ClientTls {
+/// The settings of a handshake, which change together.
+#[derive(Debug)]
+struct HandshakeSettings {
+    config: Arc<ServerConfig>,
+    authorities: Option<ClientAuthorities>,
+}
+
+impl HandshakeSettings {
     /// Creates settings for TLS 1.2 and 1.3. Clients can resume sessions with tickets. The keys
-    /// that encrypt the tickets change regularly.
-    pub fn new(certificates: ClientCertificates) -> Self {
-        let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
-        let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;
+    /// that encrypt the tickets change regularly. Tickets of other settings are useless, so that no
+    /// session outlives the authorities that verified its client.
+    fn new(certificates: &Arc<InUse>, authorities: Option<ClientAuthorities>) -> Self {
+        let resolver = Arc::clone(certificates) as Arc<dyn ResolvesServerCert>;
+        let verifier = authorities.as_ref().map(|authorities| Arc::clone(&authorities.verifier));
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("the provider speaks TLS 1.2 and 1.3")
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier.unwrap_or_else(|| Arc::new(NoClientAuth)))
             .with_cert_resolver(resolver);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if let Ok(ticketer) = Ticketer::new() {
             config.ticketer = ticketer;
         }
-        Self { certificates, config: Arc::new(config) }
+        Self { config: Arc::new(config), authorities }
+    }
+}
+
+/// A connection after its TLS handshake.
+pub(crate) struct AcceptedTls {
+    pub(crate) transport: Transport,
+    /// The user that the client's certificate names.
+    pub(crate) user: Option<Arc<str>>,
+}
+
+/// The reason for which a TLS handshake with a client failed.
+pub(crate) enum HandshakeFailure {
+    /// The client's certificate is missing or unusable. The client may still read an alert from the
+    /// stream.
+    Refused(TcpStream),
+    /// The client left, or uses an unsupported kind of TLS.
+    Failed,
+    /// The client was an ACME authority. The handshake answered its challenge.
+    Challenge,
+}
+
+impl ClientTls {
+    /// Creates settings that ask clients for no certificate.
+    pub fn new(certificates: ClientCertificates) -> Self {
+        let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
+        let handshake = HandshakeSettings::new(&certificates, None).into();
+        let challenges = AcmeChallenges::default();
+        Self { certificates, handshake, challenges, refused: Arc::default() }
+    }
+
+    /// Asks clients for certificates of these authorities from the next handshake on. Open
+    /// connections continue.
+    pub fn ask_clients(&self, authorities: Option<ClientAuthorities>) {
+        if self.handshake.get().authorities != authorities {
+            self.handshake.replace(HandshakeSettings::new(&self.certificates, authorities));
+        }
+    }
+
+    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, until
+    /// [`Self::end_challenge`].
+    pub fn answer_challenge(
+        &self,
+        name: &str,
+        certificate: &[u8],
+        key: &[u8],
+    ) -> Result<(), CertificateError> {
+        let (chain, key) = read(certificate, key)?;
+        let key = provider().key_provider.load_private_key(key).map_err(unusable)?;
+        // The certificate has a critical extension that only ACME authorities know.
+        self.challenges.add(name, CertifiedKey::new(chain, key));
+        Ok(())
+    }
+
+    /// Answers the challenge for `name` no more.
+    pub fn end_challenge(&self, name: &str) {
+        self.challenges.remove(name);
+    }
+
+    /// Removes and returns the clients that were refused because of their certificates.
+    pub fn take_refused(&self) -> Vec<(IpAddr, CertificateRefusal)> {
+        self.refused.take()
     }
 
     /// Uses `certificates` from the next handshake on. Open connections continue.
@@ -132,8 +223,41 @@ impl ClientTls {
             Arc::new(certificates);
     }
 
-    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<Transport> {
-        TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Transport::tls)
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+        client: IpAddr,
+    ) -> Result<AcceptedTls, HandshakeFailure> {
+        let settings = self.handshake.get_whole();
+        let config = Arc::clone(&settings.config);
+        let accepted = if self.challenges.is_empty() {
+            let accepted = TlsAcceptor::from(config).accept(stream).into_fallible().await;
+            accepted.map(Some).map_err(|(error, stream)| (error, Some(stream)))
+        } else {
+            self.challenges.accept(stream, config).await
+        };
+        let refuse = |reason, stream| {
+            self.refused.note(client, reason);
+            HandshakeFailure::Refused(stream)
+        };
+        let stream = accepted.map_err(|(error, stream)| {
+            let error = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            let refusal = error.and_then(CertificateRefusal::of).zip(stream);
+            refusal.map_or(HandshakeFailure::Failed, |(reason, stream)| refuse(reason, stream))
+        })?;
+        let stream = stream.ok_or(HandshakeFailure::Challenge)?;
+        let (_, session) = stream.get_ref();
+        let chain = session.peer_certificates().unwrap_or_default();
+        let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
+        let user = match &settings.authorities {
+            Some(authorities) => authorities.user(chain, is_resumed, clock::wall()),
+            None => Ok(None),
+        };
+        let user = match user {
+            Ok(user) => user,
+            Err(reason) => return Err(refuse(reason, stream.into_inner().0)),
+        };
+        Ok(AcceptedTls { transport: Transport::tls(stream), user })
     }
 }
 

@@ -164,7 +164,8 @@ fn argon2() -> Argon2<'static> {
     Argon2::new(Algorithm::Argon2id, Version::V0x13, cost)
 }
 
-fn is_name(name: &str) -> bool {
+/// Returns whether a text may be the name of a user.
+pub(super) fn is_name(name: &str) -> bool {
     let is_plain = |character: char| character != ':' && !character.is_control();
     let is_trimmed = name.trim() == name && !name.starts_with('#');
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.chars().all(is_plain) && is_trimmed

@@ -4,7 +4,7 @@
 use crate::core::counters::{Counter, Counters};
 use crate::core::idle_client::IdleClient;
 use crate::core::places::{ClientBlock, NoPlace, Place};
-use crate::core::tls::{ClientTls, HANDSHAKE};
+use crate::core::tls::{AcceptedTls, ClientTls, HANDSHAKE, HandshakeFailure};
 use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
@@ -180,7 +180,8 @@ pub(crate) fn begin(
     place: Place,
 ) {
     let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
-    let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
+    let state =
+        ConnectionState { idle: Rc::clone(&idle), activity: activity.clone(), certified: None };
     let worker = Rc::clone(worker);
     // The connection counts as idle only when its task waits for a request.
     activity.begin_work();
@@ -193,9 +194,11 @@ pub(crate) fn begin(
         }),
         Some((tls, is_balanced)) => tokio::task::spawn_local(async move {
             began.begin_wait(Instant::now());
-            if let Some((transport, peer)) =
+            if let Some((accepted, peer)) =
                 prepare(&worker, tls, stream, peer, is_balanced, &place).await
             {
+                let AcceptedTls { transport, user: certified } = accepted;
+                let state = ConnectionState { certified, ..state };
                 connection::serve(worker, transport, peer, state).await;
             }
             drop(place);
@@ -258,7 +261,7 @@ async fn prepare(
     mut peer: SocketAddr,
     is_balanced: bool,
     place: &Place,
-) -> Option<(Transport, SocketAddr)> {
+) -> Option<(AcceptedTls, SocketAddr)> {
     if is_balanced {
         let header = proxy_header::read(&mut stream);
         match tokio::time::timeout(worker.settings().client_head, header).await {
@@ -279,11 +282,11 @@ async fn prepare(
             }
         }
     }
-    let transport = match tls {
-        None => Transport::Plain(stream),
+    let accepted = match tls {
+        None => AcceptedTls { transport: Transport::Plain(stream), user: None },
         Some(tls) => accept_tls(worker, &tls, stream, peer).await?,
     };
-    Some((transport, peer))
+    Some((accepted, peer))
 }
 
 /// Does the TLS handshake with a client within the time limit. If the client sends plain HTTP,
@@ -293,21 +296,30 @@ async fn accept_tls(
     tls: &ClientTls,
     stream: TcpStream,
     peer: SocketAddr,
-) -> Option<Transport> {
+) -> Option<AcceptedTls> {
     let mut first = [0];
     let handshake = async {
         match stream.peek(&mut first).await {
-            Ok(1) if first[0].is_ascii_uppercase() => Err(Some(stream)),
-            Ok(1) if first[0] == HANDSHAKE => tls.accept(stream).await.map_err(|_| None),
-            _ => Err(None),
+            Ok(1) if first[0].is_ascii_uppercase() => Err(stream),
+            Ok(1) if first[0] == HANDSHAKE => {
+                Ok(tls.accept(stream, peer.ip().to_canonical()).await)
+            }
+            _ => Ok(Err(HandshakeFailure::Failed)),
         }
     };
     match tokio::time::timeout(worker.settings().client_handshake, handshake).await {
-        Ok(Ok(transport)) => return Some(transport),
-        Ok(Err(Some(stream))) => {
+        Ok(Ok(Ok(accepted))) => return Some(accepted),
+        Ok(Err(stream)) => {
             connection::turn_away(Rc::clone(worker), stream, peer, ErrorReason::PlainOnTls).await;
         }
-        Ok(Err(None)) | Err(_) => worker.counters.add(Counter::TlsFailures, 1),
+        Ok(Ok(Err(HandshakeFailure::Refused(stream)))) => {
+            worker.counters.add(Counter::CertificatesRefused, 1);
+            connection::let_read(worker, stream).await;
+        }
+        Ok(Ok(Err(HandshakeFailure::Challenge))) => {}
+        Ok(Ok(Err(HandshakeFailure::Failed))) | Err(_) => {
+            worker.counters.add(Counter::TlsFailures, 1);
+        }
     }
     None
 }

@@ -21,6 +21,7 @@ use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -36,6 +37,8 @@ pub(crate) struct ConnectionState {
     /// True while the connection waits for the first byte of the next request.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
+    /// The user that the client's TLS certificate names.
+    pub(crate) certified: Option<Arc<str>>,
 }
 
 pub(crate) async fn serve(
@@ -45,6 +48,7 @@ pub(crate) async fn serve(
     state: ConnectionState,
 ) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
+    connection.certified.clone_from(&state.certified);
     loop {
         state.idle.set(connection.buffer.is_empty());
         state.activity.begin_wait(Instant::now());
@@ -158,6 +162,11 @@ pub(crate) async fn turn_away(
     connection.linger().await;
 }
 
+/// Closes a connection on which the client may still read the last bytes.
+pub(crate) async fn let_read(worker: &Worker, stream: TcpStream) {
+    ClientConnection::new(Transport::Plain(stream), worker.settings().limits).linger().await;
+}
+
 /// The options for the last answer on a connection. The connection then closes, because the request
 /// cannot be parsed or the proxy does not serve the client.
 const CLOSING: AnswerOptions =
@@ -243,7 +252,7 @@ async fn read_head(
     state: &ConnectionState,
     can_move: bool,
 ) -> Result<Option<(RequestHead, BodyLength)>, ReadEnd> {
-    let ConnectionState { idle, activity } = state;
+    let ConnectionState { idle, activity, .. } = state;
     let now = Instant::now();
     activity.begin_wait(now);
     let mut deadline = now

@@ -45,7 +45,7 @@ pub(crate) async fn request(
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
-    let (user, refusal) = identified(worker, head, client.inside(), asks, refusal).await;
+    let (user, refusal) = identified(worker, head, client, asks, refusal).await;
     let asker = Asker { client: peer.ip(), user };
     let (mut receiver, mut sender) = client.split(settings.client_write);
     sender.sent_by(asker.user.clone());

@@ -1,9 +1,9 @@
-//! Finds the user who sends a request. Only a forward proxy with a users file has users.
+//! Finds the user who sends a request.
 
+use crate::client::Client;
 use crate::core::authentication::NoUser;
 use crate::core::counters::Counter;
 use crate::core::places::ClientBlock;
-use crate::intercept::Inside;
 use crate::request::auto_config;
 use crate::request::reason::ErrorReason;
 use crate::worker::Worker;
@@ -15,39 +15,46 @@ use std::sync::Arc;
 pub(crate) async fn identified(
     worker: &Worker,
     head: &RequestHead,
-    inside: Option<&Inside>,
-    client: ClientBlock,
+    client: &Client<'_>,
+    asks: ClientBlock,
     refusal: Option<ErrorReason>,
 ) -> (Option<Arc<str>>, Option<ErrorReason>) {
     match refusal {
         Some(refusal) => (None, Some(refusal)),
-        None => match user(worker, head, inside, client).await {
+        None => match user(worker, head, client, asks).await {
             Ok(user) => (user, None),
             Err(reason) => (None, Some(reason)),
         },
     }
 }
 
-/// Returns the user who sends a request. If the proxy has no users, returns `None`. A request
-/// inside an intercepted CONNECT has the user of the CONNECT. A PURGE needs no user, because it has
-/// its own check. A browser sends no credentials for the PAC file.
+/// Returns the user that the client's TLS certificate names, without asking for credentials.
+/// Otherwise returns `None` if the proxy has no users. A request inside an intercepted CONNECT has
+/// the user of the CONNECT. A PURGE needs no user, because it has its own check. A browser sends no
+/// credentials for the PAC file.
 async fn user(
     worker: &Worker,
     head: &RequestHead,
-    inside: Option<&Inside>,
-    client: ClientBlock,
+    client: &Client<'_>,
+    asks: ClientBlock,
 ) -> Result<Option<Arc<str>>, ErrorReason> {
     let authenticator = &worker.shared.authenticator;
     let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");
-    if !authenticator.is_needed() || is_purge || auto_config::is_asked(head) {
+    if is_purge || auto_config::is_asked(head) {
         return Ok(None);
     }
-    let user = match inside {
+    if let Some(user) = client.certified() {
+        return Ok(Some(Arc::clone(user)));
+    }
+    if !authenticator.is_needed() {
+        return Ok(None);
+    }
+    let user = match client.inside() {
         Some(inside) => {
             let user = inside.user.clone().filter(|user| authenticator.knows(user));
             user.ok_or(NoUser::Credentials)
         }
-        None => authenticator.user(&head.headers, client).await,
+        None => authenticator.user(&head.headers, asks).await,
     };
     user.map(Some).map_err(|reason| match reason {
         NoUser::Credentials => {

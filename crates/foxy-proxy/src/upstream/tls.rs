@@ -12,6 +12,7 @@ use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -192,6 +193,21 @@ impl OriginTls {
         let chose_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
         let spoken = if chose_http2 { DialedProtocol::Http2 } else { DialedProtocol::Http1 };
         Ok(Dialled { stream: Transport::tls(stream), spoken })
+    }
+}
+
+impl OriginTls {
+    /// Does the TLS handshake for HTTP/1.1 with the server `host`. For a program's own requests.
+    ///
+    /// # Errors
+    /// The handshake fails, or `host` is no host.
+    pub async fn open(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + use<>, TlsError> {
+        let dialled = self.connect(host, stream, DialedProtocol::Http1).await?;
+        Ok(dialled.stream)
     }
 }
 

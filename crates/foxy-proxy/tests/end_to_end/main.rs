@@ -6,7 +6,6 @@ mod bench;
 mod broken_fetches;
 mod caching;
 mod clauses;
-mod client_tls;
 mod compressing;
 mod explaining;
 mod forwarding;
@@ -40,4 +39,8 @@ mod ranges {
 mod renewals;
 mod reverse;
 mod stale;
+mod tls {
+    mod certificates;
+    pub mod clients;
+}
 mod unkept;

@@ -15,6 +15,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -31,6 +32,8 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) scheme: Scheme,
     /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
+    /// The user that the client's TLS certificate names.
+    pub(crate) certified: Option<&'a Arc<str>>,
 }
 
 impl Http2Stream<'_> {

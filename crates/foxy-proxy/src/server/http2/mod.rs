@@ -13,6 +13,8 @@ use crate::client::http2::wire::Wire;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::counters::Counter;
 use crate::core::places::Activity;
+use crate::intercept::Inside;
+use crate::upstream::Scheme;
 use crate::worker::{Course, Worker};
 use bytes::Bytes;
 use foxy_http::Limits;
@@ -21,6 +23,7 @@ use h2::{Reason, RecvStream};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -68,6 +71,17 @@ enum ConnectionEnd {
     Broken,
     /// The client accepted no bytes for longer than the time limit.
     Stalled,
+}
+
+/// Facts about a connection that each of its streams needs.
+#[derive(Clone)]
+pub(crate) struct SharedByStreams {
+    peer: SocketAddr,
+    scheme: Scheme,
+    /// The intercepted CONNECT around the connection.
+    inside: Option<Rc<Inside>>,
+    /// The user that the client's TLS certificate names.
+    certified: Option<Arc<str>>,
 }
 
 /// State that the tasks of a connection's streams share.
@@ -163,7 +177,12 @@ pub(crate) async fn serve(
     activity: &Activity,
 ) {
     worker.counters.add(Counter::Http2Connections, 1);
-    let (scheme, inside) = (connection.stream.scheme(), connection.inside.clone().map(Rc::new));
+    let shared = SharedByStreams {
+        peer,
+        scheme: connection.stream.scheme(),
+        inside: connection.inside.clone().map(Rc::new),
+        certified: connection.certified.clone(),
+    };
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));
     let (stream, buffer) = (&mut connection.stream, &mut connection.buffer);
@@ -176,7 +195,7 @@ pub(crate) async fn serve(
             drive(worker, frames, &stalled, streams, |request, respond, open| {
                 tokio::task::spawn_local(stream::serve(
                     Rc::clone(worker),
-                    (peer, scheme, inside.clone()),
+                    shared.clone(),
                     request,
                     respond,
                     open,

@@ -8,13 +8,11 @@ use crate::client::http2::stream::{Http2Body, Http2Stream, fields};
 use crate::client::io::ReadEnd;
 use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
-use crate::intercept::Inside;
 use crate::request::answered::{Aborted, AnswerOptions};
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
-use crate::server::http2::OpenStream;
+use crate::server::http2::{OpenStream, SharedByStreams};
 use crate::server::request_log::{Ended, ReadRequest, RequestLog};
-use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -24,14 +22,13 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
+    SharedByStreams { peer, scheme, inside, certified }: SharedByStreams,
     received: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
     open: OpenStream,
@@ -68,7 +65,8 @@ pub(crate) async fn serve(
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let inside = inside.as_deref();
-            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside };
+            let certified = certified.as_ref();
+            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside, certified };
             let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {

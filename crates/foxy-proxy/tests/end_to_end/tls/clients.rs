@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsConnector;
 
-type TlsClient = StreamOwned<ClientConnection, TcpStream>;
+pub type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
-fn certificates(shown: &[&TestCertificate]) -> ClientCertificates {
+pub fn certificates(shown: &[&TestCertificate]) -> ClientCertificates {
     let mut certificates = ClientCertificates::default();
     for one in shown {
         let (chain, key) = (one.pem(), one.key.serialize_pem());
@@ -33,7 +33,7 @@ fn certificates(shown: &[&TestCertificate]) -> ClientCertificates {
 }
 
 /// Starts a reverse proxy with a TLS port.
-fn proxy(
+pub fn proxy(
     origin: &TestOrigin,
     shown: &[&TestCertificate],
     change: impl FnOnce(&mut ProxySettings),
@@ -59,7 +59,7 @@ fn connect(proxy: &TestProxy, authority: &TestAuthority, name: &str) -> TlsClien
     StreamOwned::new(session, tcp(proxy))
 }
 
-fn trusting(authority: &TestAuthority) -> ClientConfig {
+pub fn trusting(authority: &TestAuthority) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate()).expect("an authority");
     ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -69,8 +69,15 @@ fn trusting(authority: &TestAuthority) -> ClientConfig {
         .with_no_client_auth()
 }
 
+/// Connects with `config`, and sends the whole handshake with the first bytes.
+pub fn connect_with(proxy: &TestProxy, config: &Arc<ClientConfig>) -> TlsClient {
+    let name = "a.test".try_into().expect("a name");
+    let session = ClientConnection::new(Arc::clone(config), name).expect("a session");
+    StreamOwned::new(session, tcp(proxy))
+}
+
 /// Sends one GET, and reads until the proxy closes the connection.
-fn get(client: &mut TlsClient, host: &str) -> std::io::Result<String> {
+pub fn get(client: &mut TlsClient, host: &str) -> std::io::Result<String> {
     write!(client, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     client.read_to_string(&mut answer)?;

@@ -1,0 +1,257 @@
+//! Certificates of clients: the authorities that sign them, the user that a certificate names, and
+//! the refused clients. This module reads no files.
+
+use crate::core::tls::{CertificateError, provider};
+use crate::core::users::is_name;
+use foxy_base::WallTime;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{CertificateError as Invalid, Error, RootCertStore};
+use std::collections::HashSet;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::FromDer;
+
+/// Number of messages about refused clients that may wait until they are read. Further messages
+/// are dropped.
+const MAX_WAITING: usize = 4;
+/// Number of pairs of client and reason that are remembered. Beyond this number, all pairs are
+/// forgotten and can be reported again.
+const MAX_REMEMBERED: usize = 256;
+
+/// Whether clients must present a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateNeed {
+    /// Each client must present a certificate.
+    Required,
+    /// A client may present a certificate. Without a certificate, the client has no user.
+    Optional,
+}
+
+/// The authorities that sign certificates of clients.
+#[derive(Clone)]
+pub struct ClientAuthorities {
+    certificates: Vec<CertificateDer<'static>>,
+    need: CertificateNeed,
+    pub(super) verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl fmt::Debug for ClientAuthorities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientAuthorities({}, {:?})", self.certificates.len(), self.need)
+    }
+}
+
+impl PartialEq for ClientAuthorities {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.certificates, self.need) == (&other.certificates, other.need)
+    }
+}
+
+impl ClientAuthorities {
+    /// Reads the certificates of the authorities from the contents of files in PEM format. Each
+    /// file must contain a certificate.
+    pub fn read<'a>(
+        files: impl IntoIterator<Item = &'a [u8]>,
+        need: CertificateNeed,
+    ) -> Result<Self, CertificateError> {
+        let unusable = |error: &dyn fmt::Display| CertificateError::Unusable(error.to_string());
+        let (mut roots, mut certificates) = (RootCertStore::empty(), Vec::new());
+        for file in files {
+            let before = certificates.len();
+            for certificate in CertificateDer::pem_slice_iter(file) {
+                let certificate = certificate
+                    .map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
+                roots.add(certificate.clone()).map_err(|error| unusable(&error))?;
+                certificates.push(certificate);
+            }
+            if certificates.len() == before {
+                return Err(CertificateError::NoCertificate("the file holds none".into()));
+            }
+        }
+        let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider());
+        let verifier = match need {
+            CertificateNeed::Required => builder.build(),
+            CertificateNeed::Optional => builder.allow_unauthenticated().build(),
+        };
+        Ok(Self { certificates, need, verifier: verifier.map_err(|error| unusable(&error))? })
+    }
+
+    /// Returns the user of a client that presented the certificates `chain` at the handshake of its
+    /// session. A resumed session has no new handshake, so this function verifies the chain again.
+    pub(super) fn user(
+        &self,
+        chain: &[CertificateDer<'_>],
+        is_resumed: bool,
+        now: WallTime,
+    ) -> Result<Option<Arc<str>>, CertificateRefusal> {
+        let Some((own, others)) = chain.split_first() else {
+            return match self.need {
+                CertificateNeed::Required => Err(CertificateRefusal::Missing),
+                CertificateNeed::Optional => Ok(None),
+            };
+        };
+        if is_resumed {
+            let now = UnixTime::since_unix_epoch(Duration::from_secs(now.seconds()));
+            let verified = self.verifier.verify_client_cert(own, others, now);
+            verified.map_err(|error| {
+                CertificateRefusal::of(&error).unwrap_or(CertificateRefusal::Unusable)
+            })?;
+        }
+        named_user(own).map(Some).ok_or(CertificateRefusal::NoName)
+    }
+}
+
+/// Returns the user that a certificate names: the common name of its subject. Without a common
+/// name, returns the first DNS name or e-mail address of the subject's alternative names.
+fn named_user(certificate: &[u8]) -> Option<Arc<str>> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let mut common = certificate.subject().iter_common_name();
+    let name = match (common.next(), common.next()) {
+        (Some(name), None) => name.as_str().ok()?,
+        (Some(_), Some(_)) => return None,
+        (None, _) => {
+            let names = &certificate.subject_alternative_name().ok()??.value.general_names;
+            names.iter().find_map(|name| match name {
+                GeneralName::DNSName(name) | GeneralName::RFC822Name(name) => Some(*name),
+                _ => None,
+            })?
+        }
+    };
+    is_name(name).then(|| name.into())
+}
+
+/// The reason why a client was refused in the TLS handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CertificateRefusal {
+    /// The client presented no certificate.
+    Missing,
+    /// No authority in `client-ca` signed the certificate.
+    UnknownAuthority,
+    /// The certificate has expired.
+    Expired,
+    /// The certificate is not valid yet.
+    NotYetValid,
+    /// The certificate names no user.
+    NoName,
+    /// The certificate cannot be used for another reason.
+    Unusable,
+}
+
+impl fmt::Display for CertificateRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "it presented no certificate",
+            Self::UnknownAuthority => "no authority in client-ca signed its certificate",
+            Self::Expired => "its certificate has expired",
+            Self::NotYetValid => "its certificate is not valid yet",
+            Self::NoName => "its certificate names no user",
+            Self::Unusable => "its certificate is not for TLS clients, or is damaged",
+        })
+    }
+}
+
+impl CertificateRefusal {
+    /// Returns the reason behind a failed handshake, if the client's certificate caused the failure.
+    pub(super) fn of(error: &Error) -> Option<Self> {
+        match error {
+            Error::NoCertificatesPresented => Some(Self::Missing),
+            Error::InvalidCertificate(invalid) => Some(match invalid {
+                Invalid::UnknownIssuer | Invalid::BadSignature => Self::UnknownAuthority,
+                Invalid::Expired | Invalid::ExpiredContext { .. } => Self::Expired,
+                Invalid::NotValidYet | Invalid::NotValidYetContext { .. } => Self::NotYetValid,
+                _ => Self::Unusable,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Collects the refused clients for messages to the operator. Reports each pair of client and
+/// reason once.
+#[derive(Debug, Default)]
+pub(super) struct RefusedClients(Mutex<NotedClients>);
+
+#[derive(Debug, Default)]
+struct NotedClients {
+    reported: HashSet<(IpAddr, CertificateRefusal)>,
+    waiting: Vec<(IpAddr, CertificateRefusal)>,
+}
+
+impl RefusedClients {
+    pub(super) fn note(&self, client: IpAddr, reason: CertificateRefusal) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pair = (client, reason);
+        if noted.waiting.len() >= MAX_WAITING || noted.reported.contains(&pair) {
+            return;
+        }
+        if noted.reported.len() >= MAX_REMEMBERED {
+            noted.reported.clear();
+        }
+        noted.reported.insert(pair);
+        noted.waiting.push(pair);
+    }
+
+    pub(super) fn take(&self) -> Vec<(IpAddr, CertificateRefusal)> {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut noted.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+
+    fn certificate(common: &[&str], names: Vec<SanType>) -> Vec<u8> {
+        let mut parameters = CertificateParams::default();
+        parameters.distinguished_name = DistinguishedName::new();
+        for name in common {
+            parameters.distinguished_name.push(DnType::CommonName, *name);
+        }
+        parameters.subject_alt_names = names;
+        let key = KeyPair::generate().expect("a key");
+        parameters.self_signed(&key).expect("made").der().to_vec()
+    }
+
+    #[test]
+    fn the_common_name_or_the_first_other_name_is_the_user() {
+        let dns = |name: &str| SanType::DnsName(name.try_into().expect("a name"));
+        let mail = |name: &str| SanType::Rfc822Name(name.try_into().expect("a name"));
+        let address = || SanType::IpAddress([192, 0, 2, 1].into());
+        for (common, names, expected) in [
+            (&["ann"][..], vec![dns("other.test")], Some("ann")),
+            (&[], vec![address(), mail("ben@a.test"), dns("a.test")], Some("ben@a.test")),
+            (&[], vec![dns("a.test"), mail("ben@a.test")], Some("a.test")),
+            (&["a:b"], vec![dns("a.test")], None),
+            (&[""], vec![dns("a.test")], None),
+            (&[], vec![address()], None),
+            (&[], vec![], None),
+        ] {
+            let user = named_user(&certificate(common, names.clone()));
+            assert_eq!(user.as_deref(), expected, "{common:?} {names:?}");
+        }
+        assert_eq!(named_user(b"no certificate"), None);
+    }
+
+    #[test]
+    fn each_client_and_reason_is_noted_once_and_a_flood_stays_within_bounds() {
+        let refused = RefusedClients::default();
+        let client = |number: u8| IpAddr::from([192, 0, 2, number]);
+        for _ in 0..2 {
+            refused.note(client(1), CertificateRefusal::Missing);
+        }
+        refused.note(client(1), CertificateRefusal::Expired);
+        let pair = |reason| (client(1), reason);
+        let expected = [pair(CertificateRefusal::Missing), pair(CertificateRefusal::Expired)];
+        assert_eq!(refused.take(), expected);
+        (0..200).for_each(|number| refused.note(client(number), CertificateRefusal::NoName));
+        assert_eq!(refused.take().len(), MAX_WAITING);
+    }
+}
