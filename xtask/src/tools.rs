@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 /// The package of h2spec, the HTTP/2 test suite. Go cannot install a version after 2.2.1.
 const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
+/// The ACME authority for tests.
+const PEBBLE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.3";
+
 /// A program that a test needs.
 struct Tool {
     name: &'static str,
@@ -17,7 +20,9 @@ struct Tool {
     otherwise: &'static str,
 }
 
-const TOOLS: [Tool; 5] = [
+const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
+
+const TOOLS: [Tool; 6] = [
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
@@ -27,14 +32,14 @@ const TOOLS: [Tool; 5] = [
     Tool {
         name: "h2spec, for the checks of HTTP/2,",
         is_here: || succeeds(&place().join("h2spec").to_string_lossy(), &["--version"]),
-        install: || {
-            if !succeeds("go", &["version"]) {
-                from_the_system(&["golang-go"]);
-            }
-            let mut go = Command::new("go");
-            quiet(go.args(["install", H2SPEC]).env("GOBIN", place()));
-        },
-        otherwise: "install Go 1.21 or later and see that it reaches its module proxy",
+        install: || with_go(H2SPEC),
+        otherwise: NO_GO,
+    },
+    Tool {
+        name: "pebble, for the tests of ACME,",
+        is_here: || succeeds(&place().join("pebble").to_string_lossy(), &["-version"]),
+        install: || with_go(PEBBLE),
+        otherwise: NO_GO,
     },
     Tool {
         name: "gRPC for Python,",
@@ -83,6 +88,15 @@ pub fn check() -> Result<String, String> {
 fn place() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace::root().join("target")).join("tools")
+}
+
+/// Installs a program from the proxy of Go modules.
+fn with_go(package: &str) {
+    if !succeeds("go", &["version"]) {
+        from_the_system(&["golang-go"]);
+    }
+    let mut go = Command::new("go");
+    quiet(go.args(["install", package]).env("GOBIN", place()));
 }
 
 /// Installs packages of the operating system with `apt-get`, if this user is root.

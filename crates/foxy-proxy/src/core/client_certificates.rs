@@ -158,7 +158,7 @@ impl fmt::Display for CertificateRefusal {
 }
 
 impl CertificateRefusal {
-    /// Returns the reason behind a failed handshake, if the client's certificate caused the failure.
+    /// Returns the reason behind a failed handshake, if the client's certificate caused it.
     pub(super) fn of(error: &Error) -> Option<Self> {
         match error {
             Error::NoCertificatesPresented => Some(Self::Missing),

@@ -192,8 +192,8 @@ impl ClientTls {
         }
     }
 
-    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, until
-    /// [`Self::end_challenge`].
+    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, up to
+    /// the call of [`Self::end_challenge`].
     pub fn answer_challenge(
         &self,
         name: &str,

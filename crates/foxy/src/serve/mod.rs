@@ -2,6 +2,7 @@
 //! serves until a signal to stop. Then closes everything in order.
 
 mod access_log;
+mod acme;
 mod activation;
 pub mod admin;
 pub mod listeners;
@@ -89,13 +90,12 @@ fn serve(
 /// Refuses a socket of systemd where the settings forbid it as an address: TLS without a
 /// certificate, or an open proxy.
 fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Failure> {
-    if proxy.shared.iter().any(|socket| socket.is_tls)
-        && settings.network.tls_certificate.is_empty()
-    {
+    if proxy.shared.iter().any(|socket| socket.is_tls) && !settings.has_certificates() {
         let text = "systemd passes foxy a socket for TLS; give `tls-certificate` and `tls-key`";
         return Err(Failure::Unusable(text.into()));
     }
     let mut exposed = proxy.shown.iter().filter(|(address, _)| address.is_exposed());
-    let refusal = exposed.find_map(|(address, _)| exposure::refusal(settings, address));
+    let refusal =
+        exposed.find_map(|(address, is_tls)| exposure::refusal(settings, address, *is_tls));
     refusal.map_or(Ok(()), |message| Err(Failure::Unusable(message)))
 }

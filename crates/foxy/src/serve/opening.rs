@@ -21,7 +21,6 @@ use crate::serve::upgrade::predecessor::Predecessor;
 use crate::serve::welcome::OpenStore;
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
-use crate::settings::rows::Network;
 use crate::terminal::{self, Level};
 use crate::users_file;
 use foxy_base::{Instant, Random, clock};
@@ -39,7 +38,7 @@ use foxy_proxy::server::listener::SharedListener;
 use foxy_proxy::server::purger::Purger;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{GroupSettings, Origins, Parents, UpstreamSettings};
+use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamSettings};
 use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -57,6 +56,10 @@ pub struct RunningProxy {
     pub(super) addresses: Vec<(ListenAddress, bool)>,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
+    /// TLS settings for connections to an ACME authority.
+    pub(super) directory_tls: OriginTls,
+    /// The seed of random numbers for the operation of this proxy.
+    pub(super) seed: u64,
     pub(super) stores: Vec<RunningStore>,
     /// Directs each record to one of the stores. `None` if there are no stores.
     pub(super) set: Option<StoreSet>,
@@ -208,7 +211,8 @@ pub fn open(
     let max_open_files = foxy_cli::process::raise_open_files();
     let log = access_log::open(settings)?;
     let origin_tls = tls::origin_tls(&settings.network.origin_ca)?;
-    let certificates = certificates(&settings.network)?;
+    let certificates = certificates(settings)?;
+    let directory_tls = tls::directory_tls(settings)?;
     let interception = match extra.interception {
         None => tls::open_interception(settings, clock::wall())?,
         given => given,
@@ -228,6 +232,7 @@ pub fn open(
     let keeper = Arc::new(SwitchingKeeper::new(purges.keeper));
     purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
+    let seed = random.next_u64();
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
@@ -266,6 +271,8 @@ pub fn open(
         proxy,
         token,
         certificates,
+        directory_tls,
+        seed,
         stores,
         set,
         lists,
@@ -300,11 +307,11 @@ fn object_limit(settings: &Settings, stores: &[RunningStore]) -> u64 {
 }
 
 /// Reads the certificates for clients, if the settings have any.
-fn certificates(network: &Network) -> Result<Option<ReloadableTls>, Failure> {
-    if network.tls_certificate.is_empty() {
+fn certificates(settings: &Settings) -> Result<Option<ReloadableTls>, Failure> {
+    if !settings.has_certificates() {
         return Ok(None);
     }
-    let read = ReloadableTls::read(&network.tls_certificate, &network.tls_key);
+    let read = ReloadableTls::read(settings);
     read.map(Some).map_err(Failure::Unusable)
 }
 

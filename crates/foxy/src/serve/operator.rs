@@ -112,6 +112,9 @@ impl Operator {
                     reopen_log(&self.served.running, "SIGHUP");
                     let certificates = self.served.running.certificates.as_ref();
                     report_certificates(certificates.map(ReloadableTls::reload), "SIGHUP");
+                    if let Some(keeper) = &self.served.status.acme {
+                        keeper.try_again();
+                    }
                     reload_settings(&self.parts.reloader);
                     process::notify(&[NotifyState::Ready]);
                 }

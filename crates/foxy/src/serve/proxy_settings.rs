@@ -26,6 +26,7 @@ pub fn proxy_settings(
     let Settings {
         network,
         access,
+        acme: _,
         parents,
         disk,
         memory,

@@ -1,6 +1,7 @@
 //! A proxy in service, with the tasks that watch its stores and answer admin requests.
 
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
+use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::{self, Operated};
 use crate::serve::opening::RunningProxy;
 use crate::serve::reload::Reloader;
@@ -11,6 +12,7 @@ use crate::serve::stores::health::FileWatch;
 use crate::serve::upgrade::UpgradeWish;
 use crate::terminal::{self, Level};
 use foxy_base::clock;
+use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::server::listener::{Acceptor, SharedListener};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -36,15 +38,24 @@ impl Served {
         reloader: Rc<Reloader>,
         upgrades: UnboundedSender<UpgradeWish>,
     ) -> std::io::Result<Self> {
-        let status = Rc::new(status(&running, reloader, upgrades)?);
+        let tls = running.certificates.as_ref().map(|certificates| certificates.tls.clone());
+        let keeper = tls.clone().and_then(|tls| {
+            let directory_tls = running.directory_tls.clone();
+            AcmeKeeper::new(Rc::clone(&reloader), directory_tls, tls, running.seed)
+        });
+        let keeper = keeper.map(Rc::new);
         let mut tasks = Vec::new();
+        if let Some(keeper) = &keeper {
+            tasks.push(tokio::task::spawn_local(Rc::clone(keeper).run()));
+        }
+        let status = Rc::new(status(&running, (reloader, keeper), upgrades)?);
         for socket in admin.iter().flat_map(|shared| &shared.sockets) {
             let acceptor = Acceptor::new(socket.try_clone()?)?;
             let operated = Rc::clone(&status) as Rc<dyn Operated>;
             tasks.push(tokio::task::spawn_local(admin::run(acceptor, operated)));
         }
         let refused = Arc::clone(&running.refused);
-        let watching = report_troubles(Rc::clone(&status), refused);
+        let watching = report_troubles(Rc::clone(&status), refused, tls);
         tasks.push(tokio::task::spawn_local(watching));
         Ok(Self { running, status, tasks })
     }
@@ -57,7 +68,7 @@ impl Served {
 
 fn status(
     running: &RunningProxy,
-    reloader: Rc<Reloader>,
+    (reloader, acme): (Rc<Reloader>, Option<Rc<AcmeKeeper>>),
     upgrades: UnboundedSender<UpgradeWish>,
 ) -> std::io::Result<ProxyStatus> {
     let watched = |store: &RunningStore| {
@@ -70,6 +81,7 @@ fn status(
         token: running.token.clone(),
         hosts: reloader.settings().network.admin_hosts,
         reloader,
+        acme,
         upgrades,
         earlier: RefCell::default(),
         stores: running.stores.iter().map(watched).collect(),
@@ -82,9 +94,13 @@ fn status(
     })
 }
 
-/// Prints the start and end of each trouble, and destinations that the proxy refused. Also takes
-/// worn-out stores out of use.
-async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
+/// Prints the start and end of each trouble, destinations that the proxy refused, and clients whose
+/// certificates it refused. Also takes worn-out stores out of use.
+async fn report_troubles(
+    status: Rc<ProxyStatus>,
+    refused: Arc<RefusedDestinations>,
+    tls: Option<ClientTls>,
+) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         status.take_out_worn_stores(clock::monotonic());
@@ -102,6 +118,10 @@ async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinatio
         }
         known = troubles;
         refused.take().iter().for_each(|text| terminal::report(Level::Warning, text));
+        for (client, reason) in tls.iter().flat_map(ClientTls::take_refused) {
+            let text = format!("foxy: refused {client} in the TLS handshake: {reason}");
+            terminal::report(Level::Warning, &text);
+        }
         tokio::time::sleep(TROUBLE_LOOK_INTERVAL).await;
     }
 }

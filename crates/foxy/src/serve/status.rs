@@ -2,6 +2,7 @@
 //! Also takes worn-out stores out of use.
 
 use crate::serve::access_log::queue::LogQueue;
+use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
 use crate::serve::admin::{LocalFuture, Operated};
@@ -79,6 +80,7 @@ pub struct ProxyStatus {
     pub proxy: Gauges,
     pub purger: Purger,
     pub reloader: Rc<Reloader>,
+    pub acme: Option<Rc<AcmeKeeper>>,
     /// Sends the requests for upgrades to the loop that operates the proxy.
     pub upgrades: UnboundedSender<UpgradeWish>,
     /// Numbers of requests and errors in the last half minute. A watched reload compares with them.
@@ -150,6 +152,8 @@ impl ProxyStatus {
             );
             Trouble { store: None, text, is_left_out: false }
         }));
+        let acme = self.acme.iter().flat_map(|keeper| keeper.troubles());
+        troubles.extend(acme.map(|text| Trouble { store: None, text, is_left_out: false }));
         let numbers = 0..self.stores.len();
         let stores = numbers.clone().filter_map(|n| Some(of_store(n, self.store_trouble(n, now)?)));
         troubles.extend(stores);
@@ -193,6 +197,9 @@ impl Operated for ProxyStatus {
         exposition.out_of_use(&out.collect::<Vec<_>>());
         exposition.rules(&self.purger.rules().counts());
         exposition.servers(&self.proxy.servers());
+        if let Some(keeper) = &self.acme {
+            keeper.expose(&mut exposition);
+        }
         if let Some(queue) = &self.log {
             exposition.access_log(queue);
         }

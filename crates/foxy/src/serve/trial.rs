@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
-use crate::serve::{access_log, listeners, origins, parents, stores};
+use crate::serve::{access_log, acme, listeners, origins, parents, stores};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::users_file;
@@ -16,7 +16,7 @@ use foxy_proxy::server::name_resolver;
 pub enum Severity {
     Error,
     /// foxy could start, or could start after the running foxy stops: an address or store is in
-    /// use, or a store has lost its content.
+    /// use, a store has lost its content, or foxy would ask an authority for certificates.
     Warning,
 }
 
@@ -38,10 +38,15 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     findings.extend(access_log::try_out(settings).map_err(|f| failed("access-log", f)).err());
     findings.extend(tls::origin_tls(&network.origin_ca).map_err(|f| failed("origin-ca", f)).err());
     findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
-    if !network.tls_certificate.is_empty() {
-        let read = ReloadableTls::read(&network.tls_certificate, &network.tls_key);
+    if settings.has_certificates() {
+        let read = ReloadableTls::read(settings);
         findings.extend(read.map_err(|message| error("tls-certificate", message)).err());
     }
+    findings.extend(tls::directory_tls(settings).map_err(|f| failed("acme.ca", f)).err());
+    let folder = acme::trial::unusable_folder(settings);
+    findings.extend(folder.map(|message| error("acme.folder", message)));
+    let warning = |message| Finding { key: "acme.directory", severity: Severity::Warning, message };
+    findings.extend(acme::trial::requests(settings).map(warning));
     let interception = tls::open_interception(settings, clock::wall());
     findings.extend(interception.map_err(|f| failed("intercept-ca", f)).err());
     let token = access.admin_token_file.as_deref().map(read_token).transpose();

@@ -64,6 +64,10 @@ impl Welcome<'_> {
         {
             row("intercepts", self.intercepts(folder));
         }
+        if let Some(directory) = &self.settings.acme.directory {
+            let names = self.settings.acme_names().join(", ");
+            row("acme", format!("certificates for {names} from {directory}"));
+        }
         row("memory", format!("{} for responses", self.settings.memory.size));
         row("workers", self.settings.network.workers.to_string());
         row("access log", self.access_log());

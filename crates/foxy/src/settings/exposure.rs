@@ -1,17 +1,21 @@
 //! Refuses an open proxy: a forward proxy that other machines can reach although no setting says
 //! which clients may use it.
 
-use super::rows::Settings;
+use super::rows::{Network, Settings};
 use foxy_rules::operator::serve_named_clients_alone;
 use std::fmt::Display;
 
 /// Returns why foxy refuses to start with a listener at `address`, which other machines can reach.
 /// Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no such
-/// setting, because it reaches only its own origins.
-pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
+/// setting, because it reaches only its own origins. At a listener for TLS, the certificates of
+/// clients suffice.
+pub fn refusal(settings: &Settings, address: impl Display, is_tls: bool) -> Option<String> {
     let is_client_rule = serve_named_clients_alone(&settings.rules);
     let access = &settings.access;
-    let says = is_client_rule || !access.allow_client.is_empty() || access.users_file.is_some();
+    let says = is_client_rule
+        || !access.allow_client.is_empty()
+        || access.users_file.is_some()
+        || (is_tls && needs_certificates(&settings.network));
     if settings.is_reverse() || says {
         return None;
     }
@@ -21,4 +25,9 @@ pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
          --allow-client 192.168.0.0/16\n  \
          allow-client = [\"192.168.0.0/16\"]"
     ))
+}
+
+/// Returns whether each client of `listen-tls` must present a certificate.
+fn needs_certificates(network: &Network) -> bool {
+    !network.client_ca.is_empty() && network.client_certificates == "required"
 }

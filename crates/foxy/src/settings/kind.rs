@@ -82,10 +82,25 @@ pub enum Kind {
     Folder(Slot<PathBuf>),
     Stores(Slot<Vec<StoreChoice>>),
     CacheDirs(Slot<Vec<CacheDir>>),
-    Size { slot: Slot<ByteSize>, at_least: ByteSize, at_most: ByteSize },
-    Span { slot: Slot<Duration>, at_least: Duration, at_most: Duration },
-    Count { slot: Slot<usize>, at_least: usize, at_most: usize },
-    Choice { slot: Slot<&'static str>, words: Words },
+    Size {
+        slot: Slot<ByteSize>,
+        at_least: ByteSize,
+        at_most: ByteSize,
+    },
+    Span {
+        slot: Slot<Duration>,
+        at_least: Duration,
+        at_most: Duration,
+    },
+    Count {
+        slot: Slot<usize>,
+        at_least: usize,
+        at_most: usize,
+    },
+    Choice {
+        slot: Slot<&'static str>,
+        words: Words,
+    },
     Scheme(Slot<SchemeName>),
     Policy(Slot<PolicyName>),
     Networks(Slot<Vec<Cidr>>),
@@ -98,9 +113,24 @@ pub enum Kind {
     NoProxies(Slot<Vec<NoProxy>>),
     Codings(Slot<Vec<Coding>>),
     MediaTypes(Slot<Vec<MediaRange>>),
+    /// A text that `read` accepts and puts into its usual form.
+    Text {
+        slot: Slot<String>,
+        read: ReadText,
+        notation: Notation,
+    },
+    Texts {
+        slot: Slot<Vec<String>>,
+        read: ReadText,
+        notation: Notation,
+    },
 }
 
+/// Returns a text in its usual form. The error says what is wrong.
+pub type ReadText = fn(&str) -> Result<String, String>;
+
 /// Describes how users write values of a kind.
+#[derive(Clone, Copy)]
 pub struct Notation {
     /// Placeholder of the value in `--help`, such as `SIZE`.
     pub placeholder: &'static str,
@@ -141,6 +171,24 @@ impl Kind {
         Self::Count { slot, at_least, at_most }
     }
 
+    pub const fn text(
+        slot: Slot<String>,
+        read: ReadText,
+        placeholder: &'static str,
+        example: &'static str,
+    ) -> Self {
+        Self::Text { slot, read, notation: one(placeholder, example) }
+    }
+
+    pub const fn texts(
+        slot: Slot<Vec<String>>,
+        read: ReadText,
+        placeholder: &'static str,
+        example: &'static str,
+    ) -> Self {
+        Self::Texts { slot, read, notation: list(placeholder, example) }
+    }
+
     pub const fn choice(slot: Slot<&'static str>, words: Words) -> Self {
         Self::Choice { slot, words }
     }
@@ -169,6 +217,7 @@ impl Kind {
             Self::NoProxies(_) => list("HOST", "example.org"),
             Self::Codings(_) => list("CODING", "zstd"),
             Self::MediaTypes(_) => list("TYPE", "text/css"),
+            Self::Text { notation, .. } | Self::Texts { notation, .. } => *notation,
         }
     }
 

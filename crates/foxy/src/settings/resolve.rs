@@ -6,7 +6,7 @@ use super::complaint::{Complaint, Complaints, Source};
 use super::exposure;
 use super::kind::Preset;
 use super::listen_address::ListenAddress;
-use super::rows::{self, DiskCache, Network, Settings, Written};
+use super::rows::{self, Acme, DiskCache, Network, Settings, Written};
 use super::store_choice::StoreChoice;
 use super::text;
 use foxy_base::ByteSize;
@@ -74,6 +74,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(no_listener(settings, written));
     complaints.extend(stores(settings, written));
     complaints.extend(client_tls(settings, written));
+    complaints.extend(acme(settings, written));
     complaints.extend(interception(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(unused_policy(settings, written));
@@ -121,7 +122,8 @@ fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let (key, address) = listeners(settings)
         .into_iter()
         .find(|(key, address)| *key != "admin" && address.is_exposed())?;
-    let mut complaint = complaint(written, key, exposure::refusal(settings, address)?);
+    let mut complaint =
+        complaint(written, key, exposure::refusal(settings, address, key == "listen-tls")?);
     if matches!(complaint.source, Some(Source::Environment(_))) {
         complaint.message.push_str("\n  FOXY_ALLOW_CLIENT=192.168.0.0/16");
     }
@@ -136,15 +138,16 @@ fn users(settings: &Settings, written: &Written) -> Option<Complaint> {
                         for credentials; remove one of the two";
             Some(complaint(written, "users-file", text.into()))
         }
-        (None, _) => {
+        (None, _) if settings.network.client_ca.is_empty() => {
             let naming = written.rules.iter().find(|written| written.value.names_users())?;
             let message = format!(
-                "rule `{}`: `user` needs the setting `users-file`; `foxy user` writes the file",
+                "rule `{}`: `user` needs the setting `users-file` or `client-ca`; `foxy user` \
+                 writes the users file",
                 naming.value.name
             );
             Some(Complaint { message, source: Some(naming.source.clone()) })
         }
-        (Some(_), false) => None,
+        (None, _) | (Some(_), false) => None,
     }
 }
 
@@ -191,9 +194,41 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
         );
         return Some(complaint(written, key, text));
     }
-    let lacks_certificate = !settings.network.listen_tls.is_empty() && certificates == 0;
-    let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
+    if !settings.network.client_ca.is_empty() && !settings.has_certificates() {
+        let text = "`client-ca` is for clients of `listen-tls`; give `tls-certificate` and \
+                    `tls-key`, or leave out `client-ca`";
+        return Some(complaint(written, "client-ca", text.into()));
+    }
+    let lacks_certificate = !settings.network.listen_tls.is_empty() && !settings.has_certificates();
+    let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`, or \
+                `acme.directory`";
     lacks_certificate.then(|| complaint(written, "listen-tls", text.into()))
+}
+
+/// Reports settings of ACME that lack another setting.
+fn acme(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let Acme { folder, names, contact, ca, .. } = &settings.acme;
+    let given = [
+        ("acme.folder", folder.is_some()),
+        ("acme.names", !names.is_empty()),
+        ("acme.contact", !contact.is_empty()),
+        ("acme.ca", !ca.is_empty()),
+    ];
+    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(key, _)| key);
+    let (key, text) = match (&settings.acme.directory, given) {
+        (None, Some(key)) => (key, format!("`{key}` does nothing without `acme.directory`")),
+        (Some(_), _) if folder.is_none() => {
+            let text = "`acme.directory` needs a folder for keys and certificates; give \
+                        `acme.folder`";
+            ("acme.directory", text.to_owned())
+        }
+        (Some(_), _) if settings.acme_names().is_empty() => {
+            let text = "`acme.directory` needs host names; list them in `acme.names`";
+            ("acme.directory", text.to_owned())
+        }
+        _ => return None,
+    };
+    Some(complaint(written, key, text))
 }
 
 fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {

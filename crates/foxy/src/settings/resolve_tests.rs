@@ -133,6 +133,16 @@ fn contradictions_are_refused_with_their_place() {
         ),
         ("listen = \"off\"", "f:1:1: foxy would listen nowhere; give an address in `listen`"),
         ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
+        ("client-ca = \"a\"", "f:1:1: `client-ca` is for clients of `listen-tls`; give `tls-"),
+        (
+            "acme.directory = \"https://ca.test/dir\"",
+            "f:1:6: `acme.directory` needs a folder for keys and certificates; give `acme.folder`",
+        ),
+        (
+            "acme.folder = \"a\"\nacme.directory = \"https://ca.test/dir\"",
+            "f:2:6: `acme.directory` needs host names; list them in `acme.names`",
+        ),
+        ("acme.ca = \"a\"", "f:1:6: `acme.ca` does nothing without `acme.directory`"),
         ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` but 0 × `tls-key`; give one"),
         (
             "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",

@@ -54,6 +54,8 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::NoProxies(slot) => *slot(written) = Some(each(texts, parsed)?),
         Kind::Codings(slot) => *slot(written) = Some(each(texts, parsed)?),
         Kind::MediaTypes(slot) => *slot(written) = Some(each(texts, parsed)?),
+        Kind::Text { slot, read, .. } => *slot(written) = Some(read(one(texts)?)?),
+        Kind::Texts { slot, read, .. } => *slot(written) = Some(each(texts, read)?),
     }
     Ok(())
 }
@@ -172,6 +174,8 @@ pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::NoProxies(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Codings(slot) => list(slot(written).as_ref()?, quoted),
         Kind::MediaTypes(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::Text { slot, .. } => quoted(slot(written).as_ref()?),
+        Kind::Texts { slot, .. } => list(slot(written).as_ref()?, quoted),
     })
 }
 

@@ -2,8 +2,9 @@
 
 use super::complaint::without_credentials;
 use foxy_base::ByteSize;
-use foxy_proxy::upstream::{OriginServer, Scheme};
+use foxy_proxy::upstream::{OriginServer, Scheme, ServedHost};
 use std::fmt::{self, Display};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// The output of the access log.
@@ -70,6 +71,40 @@ pub fn exact(size: ByteSize) -> String {
     )
 }
 
+/// Reads the URL of an https resource.
+pub fn https_url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").unwrap_or_default();
+    let host = rest.split('/').next().unwrap_or_default();
+    let is_sound = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'@' | b'#' | b'?');
+    if host.is_empty() || host.contains("..") || !rest.bytes().all(is_sound) {
+        return Err(format!("{text:?} is no URL such as https://ca.example/directory"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads a host name, for which an authority can sign a certificate.
+pub fn site_name(text: &str) -> Result<String, String> {
+    match text.parse() {
+        Ok(ServedHost::Exactly(name)) if is_site_name(&name) => Ok(name),
+        _ => Err(format!("{text:?} is no host name such as shop.example, without *")),
+    }
+}
+
+/// Returns whether the text is a host name, and no address.
+pub fn is_site_name(text: &str) -> bool {
+    let is_sound = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    text.bytes().all(is_sound) && text.parse::<Ipv4Addr>().is_err()
+}
+
+pub fn mail_address(text: &str) -> Result<String, String> {
+    let parts = text.split_once('@');
+    let is_sound = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_graphic());
+    match parts {
+        Some((user, host)) if is_sound(user) && is_sound(host) => Ok(text.to_owned()),
+        _ => Err(format!("{text:?} is no e-mail address such as admin@example.org")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +143,22 @@ mod tests {
         for (bytes, text) in [(1536, "1536 B"), (2048, "2 KiB"), (10 << 30, "10 GiB"), (0, "0 B")] {
             assert_eq!(exact(ByteSize(bytes)), text);
             assert_eq!(text.parse(), Ok(ByteSize(bytes)));
+        }
+    }
+
+    #[test]
+    fn texts_for_an_acme_authority_are_read() {
+        assert_eq!(site_name("Shop.Example"), Ok("shop.example".into()));
+        for text in ["*.shop.example", "192.0.2.1", "[::1]", "", "a b", "a/b", "ä.test"] {
+            assert!(site_name(text).is_err(), "{text}");
+        }
+        for text in ["http://a/dir", "https://", "https:///dir", "https://u@a/dir", "https://../"] {
+            assert!(https_url(text).is_err(), "{text}");
+        }
+        assert!(https_url("https://127.0.0.1:14000/dir").is_ok());
+        for (text, expected) in [("a@b.test", true), ("a", false), ("@b", false), ("a b@c", false)]
+        {
+            assert_eq!(mail_address(text).is_ok(), expected, "{text}");
         }
     }
 }

@@ -10,6 +10,7 @@ mod authority;
 mod clock;
 mod command_line;
 mod configuration {
+    mod acme;
     mod import;
     mod trial;
     mod users;

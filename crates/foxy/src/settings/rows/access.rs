@@ -9,23 +9,21 @@ settings! {
 
     /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
     /// serves every client, but a forward proxy that listens beyond loopback does not start without
-    /// this setting or `users-file`.
+    /// this setting, `users-file` or `client-ca`.
     allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
 
     /// File with the users of a forward proxy. `foxy user` writes the file, which has hashes of
     /// passwords and tokens. With this file, foxy answers each request without the credentials of a
     /// user with 407. Clients send `Proxy-Authorization: Basic` or `Bearer`, in CONNECT for a
-    /// tunnel. `foxy reload` reads the file again. foxy does not start if every user of the machine
-    /// may read the file. Passwords cross the network readably unless clients use `listen-tls`.
+    /// tunnel. foxy does not start if every user of the machine may read the file. Passwords cross
+    /// the network readably unless clients use `listen-tls`.
     users_file: optional PathBuf = "users-file" flag "users-file",
         File, Nothing("foxy asks for no credentials");
 
     /// Networks that foxy may connect to although they are loopback, link-local, private or
     /// otherwise not public. foxy may always connect to public addresses, except this machine's
     /// own. What counts is the address that foxy connects to, not the host name. foxy does not
-    /// recognise a public address that a router translates to this machine. Addresses reserved for
-    /// documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20)
-    /// count as public.
+    /// recognise a public address that a router translates to this machine.
     allow_destination: given Vec<Cidr> = "allow-destination" flag "allow-destination",
         Networks, Fixed();
 
@@ -45,17 +43,16 @@ settings! {
     connect_ports: given Vec<u16> = "connect-ports" flag "connect-port", Ports, Fixed("443");
 
     /// Folder of the certificate authority that signs certificates for `intercept-hosts`. `foxy ca
-    /// init` creates the folder. Clients must trust this authority; `foxy ca show` explains how.
-    /// foxy does not start if other users may read the private key, if the authority has expired,
-    /// or if it may not sign for a listed host.
+    /// init` creates the folder. foxy does not start if other users may read the private key, if
+    /// the authority has expired, or if it may not sign for a listed host.
     intercept_ca: optional PathBuf = "intercept-ca" flag "intercept-ca",
         Folder, Nothing("foxy tunnels every CONNECT");
 
     /// Hosts whose HTTPS responses foxy caches for clients that use CONNECT. `example.org` means
     /// this name and all names below it, `*.example.org` only the names below it, `192.0.2.0/24`
     /// these addresses. foxy decrypts the client's TLS with a certificate signed by `intercept-ca`.
-    /// If the client does not start TLS, foxy closes the connection. foxy opens a tunnel for a
-    /// CONNECT to any other host, and for each CONNECT that arrives over `listen-tls` or HTTP/2.
+    /// foxy opens a tunnel for a CONNECT to any other host, and for each CONNECT that arrives over
+    /// `listen-tls` or HTTP/2.
     intercept_hosts: given Vec<HostPattern> = "intercept-hosts" flag "intercept-host",
         Hosts, Fixed();
 }

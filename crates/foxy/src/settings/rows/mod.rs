@@ -82,6 +82,11 @@ macro_rules! chapters {
                 Self { $($place: $group::of(&written.$place),)* rules, origins }
             }
 
+            /// Returns true if the settings give certificates for `listen-tls`.
+            pub fn has_certificates(&self) -> bool {
+                !self.network.tls_certificate.is_empty() || self.acme.directory.is_some()
+            }
+
             /// Returns true if foxy is a reverse proxy.
             pub fn is_reverse(&self) -> bool {
                 self.network.origin.is_some() || !self.origins.is_empty()
@@ -109,6 +114,7 @@ macro_rules! chapters {
 }
 
 mod access;
+mod acme;
 mod cache;
 mod limits;
 mod network;
@@ -125,6 +131,7 @@ use std::collections::BTreeMap;
 chapters! {
     network: network::Network, WrittenNetwork;
     access: access::Access, WrittenAccess;
+    acme: acme::Acme, WrittenAcme;
     parents: parents::ParentProxies, WrittenParentProxies;
     disk: cache::DiskCache, WrittenDiskCache;
     memory: cache::Memory, WrittenMemory;

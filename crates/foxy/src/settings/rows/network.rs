@@ -22,12 +22,24 @@ settings! {
 
     /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first
     /// certificate that matches the host name in the client's TLS handshake, otherwise the first
-    /// certificate of the list. On SIGHUP foxy reads the files again.
+    /// certificate of the list.
     tls_certificate: given Vec<PathBuf> = "tls-certificate" flag "tls-certificate", Files, Fixed();
 
     /// Files in PEM with the private keys of `tls-certificate`, in the same order. foxy does not
     /// start if every user may read a key, or other users may change a key (`chmod 600`).
     tls_key: given Vec<PathBuf> = "tls-key" flag "tls-key", Files, Fixed();
+
+    /// Files in PEM with the certificate authorities of clients of `listen-tls`. The certificate
+    /// names the user: the subject's common name, or without it the first DNS name or e-mail
+    /// address. Such users need no password.
+    client_ca: given Vec<PathBuf> = "client-ca" flag "client-ca", Files, Fixed();
+
+    /// Whether clients of `listen-tls` must have a certificate of `client-ca`.
+    client_certificates: given &'static str = "client-certificates" flag "client-certificates",
+        choice(&[
+            ("required", "foxy refuses other clients"),
+            ("optional", "clients without a certificate have no user"),
+        ]), Fixed("required");
 
     /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. The client
     /// address in this header counts for the access log, `purge-from` and

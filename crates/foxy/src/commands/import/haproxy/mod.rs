@@ -51,6 +51,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
             _ => {}
         }
     }
+    import.client_certificates();
     if sections.iter().all(|section| section.kind() != "cache") {
         let original = Original::file("no cache");
         import.draft.set("scheme", "null", &original);
@@ -116,6 +117,31 @@ impl HaproxyImport {
         self.routes(section);
     }
 
+    /// Converts `verify` and `ca-file` of the `bind` lines. foxy asks the clients of all its TLS
+    /// listeners alike, so all lines with TLS must have the same options.
+    fn client_certificates(&mut self) {
+        let sections = self.sections.iter().filter(|it| matches!(it.kind(), "frontend" | "listen"));
+        let lines = sections.flat_map(|section| &section.lines);
+        let binds: Vec<_> =
+            lines.filter(|line| line.starts(&["bind"]) && line.has("ssl")).cloned().collect();
+        let wanted = |line: &HaproxyLine| {
+            let verify = line.option("verify").filter(|word| *word != "none")?;
+            Some((verify.to_owned(), line.option("ca-file").unwrap_or_default().to_owned()))
+        };
+        let Some(first) = binds.first() else { return };
+        if let Some((verify, file)) = wanted(first)
+            && binds.iter().all(|line| wanted(line) == wanted(first))
+        {
+            self.draft.push("client-ca", file, &first.original);
+            self.draft.set("client-certificates", verify, &first.original);
+            return;
+        }
+        for line in binds.iter().filter(|line| wanted(line).is_some()) {
+            let text = "foxy asks the clients of all its TLS listeners alike";
+            self.draft.leave(&line.original, ImportReason::Opens(text.into()));
+        }
+    }
+
     fn bind(&mut self, line: &HaproxyLine) {
         for address in line.argument(0).split(',') {
             let address = match address.strip_prefix("*:") {
@@ -133,6 +159,10 @@ impl HaproxyImport {
             let crt = line.option("crt").unwrap_or_default();
             self.draft.push("tls-certificate", crt, &line.original);
             self.draft.push("tls-key", crt, &line.original);
+        }
+        if line.has("crl-file") {
+            let text = "foxy reads no lists of revoked certificates";
+            self.draft.leave(&line.original, ImportReason::Opens(text.into()));
         }
         if line.has("accept-proxy") {
             let text = "list the balancers in `proxy-protocol-from`";
@@ -159,4 +189,31 @@ fn time(text: &str) -> Option<String> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let text = if is_number { format!("{text}ms") } else { text.to_owned() };
     foxy_cli::units::parse_duration(&text).ok().map(foxy_cli::units::show_duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn certificates_that_all_listeners_with_tls_want_are_asked_for() {
+        let required = "bind :443 ssl crt a.pem ca-file ca.pem verify required";
+        let optional = "bind :444 ssl crt a.pem ca-file ca.pem verify optional";
+        let plain = "bind :80";
+        let none = "bind :445 ssl crt a.pem";
+        for (lines, expected, opens) in [
+            (&[required, plain][..], Some("required"), 0),
+            (&[optional][..], Some("optional"), 0),
+            (&[required, optional][..], None, 2),
+            (&[required, none][..], None, 1),
+            (&[none][..], None, 0),
+        ] {
+            let content = format!("frontend a\n  {}\n", lines.join("\n  "));
+            let draft = import(&content, &OriginalFiles::beside(Path::new("a")), true);
+            let word = draft.value("client-certificates").and_then(toml::Value::as_str);
+            let of = draft.leftovers.iter().filter(|it| it.reason.name() == "permits-more");
+            assert_eq!((word, of.count()), (expected, opens), "{lines:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! The table in `directives` says which directives are converted.
 
 mod caching;
+mod client_certificates;
 mod clients;
 mod directives;
 mod fields;
@@ -71,6 +72,7 @@ impl NginxImport {
         let marked = servers.iter().position(|server| server::is_default(server));
         let default = marked.unwrap_or(0);
         self.ports_of_their_own(&servers);
+        self.client_certificates(all, &servers);
         let hosts: Vec<_> = servers.iter().map(|server| server::hosts(server)).collect();
         for (number, server) in servers.iter().enumerate() {
             let mut own = hosts[number].clone();

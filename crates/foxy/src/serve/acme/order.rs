@@ -1,0 +1,154 @@
+//! Gets a certificate from an ACME authority: account, order, challenge and request.
+
+use crate::serve::acme::folder::AcmeFolder;
+use crate::serve::acme::http::AcmeHttp;
+use foxy_authority::{AuthorityError, acme};
+use foxy_proxy::core::tls::{CertificateError, ClientCertificates, ClientTls};
+use foxy_proxy::upstream::OriginTls;
+use instant_acme::{
+    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
+    OrderStatus, RetryPolicy,
+};
+use std::fmt;
+use std::time::Duration;
+
+/// Longest time for which foxy waits for the result of a challenge, or for a certificate.
+const RESULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The reason why foxy got no certificate.
+#[derive(Debug)]
+pub enum NoCertificate {
+    /// The authority does not answer, or answers with an error.
+    Authority(Error),
+    /// The authority offers no challenge of the type TLS-ALPN-01.
+    NoChallenge,
+    /// The authority did not find foxy's answer to the challenge. The text is the authority's.
+    Challenge(String),
+    /// The key or request cannot be made.
+    Request(AuthorityError),
+    /// The certificate does not belong to the key.
+    Certificate(CertificateError),
+    /// The folder cannot be read or written.
+    Folder(String),
+}
+
+impl fmt::Display for NoCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Authority(error) => write!(f, "{error}"),
+            Self::NoChallenge => f.write_str("the authority offers no TLS-ALPN-01 challenge"),
+            Self::Challenge(text) => {
+                write!(f, "the authority found no right answer at port 443 of the name ({text})")
+            }
+            Self::Request(error) => write!(f, "{error}"),
+            Self::Certificate(error) => write!(f, "the authority's answer is unusable: {error}"),
+            Self::Folder(text) => f.write_str(text),
+        }
+    }
+}
+
+impl NoCertificate {
+    /// Returns whether the authority does not know the account, so that foxy needs another one.
+    pub fn is_unknown_account(&self) -> bool {
+        const TYPE: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
+        let Self::Authority(Error::Api(problem)) = self else { return false };
+        problem.r#type.as_deref() == Some(TYPE)
+    }
+}
+
+impl From<Error> for NoCertificate {
+    fn from(error: Error) -> Self {
+        Self::Authority(error)
+    }
+}
+
+/// Opens the stored account, or creates an account and stores it.
+pub async fn account(
+    folder: &AcmeFolder,
+    (directory, contact): (&str, &[String]),
+    tls: &OriginTls,
+) -> Result<Account, NoCertificate> {
+    let builder = Account::builder_with_http(Box::new(AcmeHttp { tls: tls.clone() }));
+    folder.create().map_err(NoCertificate::Folder)?;
+    if let Some(credentials) = folder.credentials().map_err(NoCertificate::Folder)? {
+        return Ok(builder.from_credentials(credentials).await?);
+    }
+    let contact: Vec<String> = contact.iter().map(|mail| format!("mailto:{mail}")).collect();
+    let contact: Vec<&str> = contact.iter().map(String::as_str).collect();
+    let new = NewAccount {
+        contact: &contact,
+        terms_of_service_agreed: true,
+        only_return_existing: false,
+    };
+    let (account, credentials) = builder.create(&new, directory.to_owned(), None).await?;
+    folder.keep_credentials(&credentials).map_err(NoCertificate::Folder)?;
+    Ok(account)
+}
+
+/// Answers the challenge for a name as long as this value exists.
+struct AnsweredChallenge<'a> {
+    tls: &'a ClientTls,
+    name: &'a str,
+}
+
+impl Drop for AnsweredChallenge<'_> {
+    fn drop(&mut self) {
+        self.tls.end_challenge(self.name);
+    }
+}
+
+/// Returns a new certificate chain for `name` and its key, in PEM. Meanwhile `tls` answers the
+/// authority's challenge.
+pub async fn certificate(
+    account: &Account,
+    name: &str,
+    tls: &ClientTls,
+) -> Result<String, NoCertificate> {
+    let identifiers = [Identifier::Dns(name.to_owned())];
+    let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
+    let policy = RetryPolicy::new().timeout(RESULT_TIMEOUT);
+    let answered = AnsweredChallenge { tls, name };
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization?;
+        if authorization.status == AuthorizationStatus::Valid {
+            continue;
+        }
+        let challenge = authorization.challenge(ChallengeType::TlsAlpn01);
+        let mut challenge = challenge.ok_or(NoCertificate::NoChallenge)?;
+        let digest = challenge.key_authorization().digest();
+        let digest = digest.as_ref().try_into().expect("a SHA-256 hash has 32 bytes");
+        let answer = acme::challenge(name, digest).map_err(NoCertificate::Request)?;
+        tls.answer_challenge(name, answer.certificate.as_bytes(), answer.key.as_bytes())
+            .map_err(NoCertificate::Certificate)?;
+        challenge.set_ready().await?;
+    }
+    let status = order.poll_ready(&policy).await;
+    drop(answered);
+    if !matches!(status, Ok(OrderStatus::Ready)) {
+        return Err(failed_challenge(&mut order).await.unwrap_or(match status {
+            Ok(status) => NoCertificate::Challenge(format!("order {status:?}")),
+            Err(error) => NoCertificate::Authority(error),
+        }));
+    }
+    let made = acme::request(name).map_err(NoCertificate::Request)?;
+    order.finalize_csr(&made.request).await?;
+    let chain = order.poll_certificate(&policy).await?;
+    let mut trial = ClientCertificates::default();
+    trial.add(chain.as_bytes(), made.key.as_bytes()).map_err(NoCertificate::Certificate)?;
+    Ok(chain + "\n" + &made.key)
+}
+
+/// Asks the authority for the reason why a challenge failed.
+async fn failed_challenge(order: &mut Order) -> Option<NoCertificate> {
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let state = authorization.refresh().await.ok()?;
+        let error = state.challenges.iter().find_map(|challenge| challenge.error.as_ref());
+        if let Some(error) = error {
+            let detail = error.detail.clone().unwrap_or_else(|| error.to_string());
+            return Some(NoCertificate::Challenge(detail));
+        }
+    }
+    None
+}

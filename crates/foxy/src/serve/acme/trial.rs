@@ -1,0 +1,29 @@
+//! Tries the settings of ACME without asking the authority.
+
+use crate::serve::acme::folder;
+use crate::settings::Settings;
+use rustix::fs::{Access, access};
+use std::path::Path;
+
+/// Returns the reason why the folder cannot be used.
+pub fn unusable_folder(settings: &Settings) -> Option<String> {
+    let path = settings.acme.folder.as_deref()?;
+    let is_there = |path: &&Path| path.as_os_str().is_empty() || path.exists();
+    let nearest = path.ancestors().find(is_there)?;
+    let nearest = if nearest.as_os_str().is_empty() { Path::new(".") } else { nearest };
+    let error = access(nearest, Access::WRITE_OK | Access::EXEC_OK).err()?;
+    Some(format!(
+        "{} (acme.folder): {error}; name a folder that this user may write to",
+        path.display()
+    ))
+}
+
+/// Describes the certificates that foxy would ask for at the start.
+pub fn requests(settings: &Settings) -> Option<String> {
+    let (folder, directory) = (folder(settings)?, settings.acme.directory.as_deref()?);
+    let missing: Vec<String> =
+        settings.acme_names().into_iter().filter(|name| folder.validity(name).is_none()).collect();
+    let text =
+        || format!("foxy serve asks {directory} for certificates, for {}", missing.join(", "));
+    (!missing.is_empty()).then(text)
+}

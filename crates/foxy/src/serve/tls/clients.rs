@@ -1,0 +1,251 @@
+//! Reads the operator's files for TLS with clients, and reads them again when they change.
+
+use crate::secret_file::{self, SecretError};
+use crate::serve::acme::{self, AcmeFolder};
+use crate::settings::Settings;
+use foxy_proxy::core::client_certificates::{CertificateNeed, ClientAuthorities};
+use foxy_proxy::core::tls::{CertificateError, ClientCertificates, ClientTls};
+use std::cell::RefCell;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// TLS settings for clients. On SIGHUP, and when the files change, foxy reads the files again.
+#[derive(Debug)]
+pub struct ReloadableTls {
+    files: TlsFiles,
+    seen: RefCell<SeenVersions>,
+    pub tls: ClientTls,
+}
+
+/// The versions of all files: inode number and time of the last change. `None` for a missing file.
+type Versions = Vec<Option<(u64, SystemTime)>>;
+
+/// File versions when foxy last read the files (`read`), and at the last check for changes
+/// (`last`).
+#[derive(Debug)]
+struct SeenVersions {
+    read: Versions,
+    last: Versions,
+}
+
+impl SeenVersions {
+    /// Returns true if the files differ from the read versions, but not from the last check. A
+    /// renewal writes several files, and foxy must not read them before all are written.
+    fn have_settled(&mut self, now: Versions) -> bool {
+        let has_settled = now == self.last && now != self.read;
+        if has_settled {
+            self.read.clone_from(&now);
+        }
+        self.last = now;
+        has_settled
+    }
+}
+
+/// The paths of all files.
+#[derive(Debug)]
+struct TlsFiles {
+    pairs: Vec<KeyPairFiles>,
+    authorities: Vec<PathBuf>,
+    /// The folder of certificates from an ACME authority.
+    issued: Option<AcmeFolder>,
+    need: CertificateNeed,
+}
+
+#[derive(Debug)]
+struct KeyPairFiles {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl TlsFiles {
+    fn of(settings: &Settings) -> Self {
+        let network = &settings.network;
+        let keys = network.tls_key.iter().cloned();
+        let pairs = network.tls_certificate.iter().cloned().zip(keys);
+        let need = match network.client_certificates {
+            "optional" => CertificateNeed::Optional,
+            _ => CertificateNeed::Required,
+        };
+        Self {
+            pairs: pairs.map(|(certificate, key)| KeyPairFiles { certificate, key }).collect(),
+            authorities: network.client_ca.clone(),
+            issued: acme::folder(settings),
+            need,
+        }
+    }
+
+    fn versions(&self) -> Versions {
+        let version = |path: &PathBuf| {
+            let facts = std::fs::metadata(path).ok()?;
+            Some((facts.ino(), facts.modified().ok()?))
+        };
+        let pairs = self.pairs.iter().flat_map(|pair| [&pair.certificate, &pair.key]);
+        let issued = self.issued();
+        pairs.chain(&self.authorities).chain(&issued).map(version).collect()
+    }
+
+    fn issued(&self) -> Vec<PathBuf> {
+        self.issued.as_ref().map(AcmeFolder::certificates).unwrap_or_default()
+    }
+
+    fn certificates(&self) -> Result<ClientCertificates, String> {
+        let mut certificates = ClientCertificates::default();
+        for KeyPairFiles { certificate, key } in &self.pairs {
+            let (chain, secret) = (read_public(certificate, "tls-certificate")?, read_key(key)?);
+            certificates.add(&chain, &secret).map_err(|error| {
+                let (certificate, key) = (certificate.display(), key.display());
+                format!(
+                    "{certificate} (tls-certificate) with {key} (tls-key): {error}; give a \
+                     certificate in PEM and the key made for it"
+                )
+            })?;
+        }
+        for path in self.issued() {
+            // Without a usable file, `acme` gets another certificate and replaces the file.
+            let Ok(content) = secret_file::read(&path) else { continue };
+            let _unusable = certificates.add(&content, &content);
+        }
+        Ok(certificates)
+    }
+
+    fn client_authorities(&self) -> Result<Option<ClientAuthorities>, String> {
+        if self.authorities.is_empty() {
+            return Ok(None);
+        }
+        let key = "client-ca";
+        let files = self.authorities.iter().map(|path| read_public(path, key));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let refuse = |path: &Path, error: CertificateError| {
+            let path = path.display();
+            format!("{path} ({key}): {error}; name a file of certificate authorities in PEM")
+        };
+        for (path, file) in self.authorities.iter().zip(&files) {
+            ClientAuthorities::read([&file[..]], self.need).map_err(|error| refuse(path, error))?;
+        }
+        let all = ClientAuthorities::read(files.iter().map(Vec::as_slice), self.need);
+        all.map(Some).map_err(|error| refuse(&self.authorities[0], error))
+    }
+}
+
+impl ReloadableTls {
+    /// Reads certificates, their private keys, and the authorities of clients. The error names the
+    /// first invalid file, and tells the user how to correct it.
+    pub fn read(settings: &Settings) -> Result<Self, String> {
+        Self::read_files(TlsFiles::of(settings))
+    }
+
+    fn read_files(files: TlsFiles) -> Result<Self, String> {
+        let now = files.versions();
+        let tls = ClientTls::new(files.certificates()?);
+        tls.ask_clients(files.client_authorities()?);
+        let seen = RefCell::new(SeenVersions { read: now.clone(), last: now });
+        Ok(Self { files, seen, tls })
+    }
+
+    /// Reads all files again if they have changed and settled. Returns `None` if there is nothing
+    /// to read.
+    pub fn renew(&self) -> Option<Result<(), String>> {
+        let now = self.files.versions();
+        self.seen.borrow_mut().have_settled(now).then(|| self.reload())
+    }
+
+    /// Reads all files again. If a file is invalid, the old content remains in use.
+    pub fn reload(&self) -> Result<(), String> {
+        let (certificates, authorities) =
+            (self.files.certificates()?, self.files.client_authorities()?);
+        self.tls.replace(certificates);
+        self.tls.ask_clients(authorities);
+        Ok(())
+    }
+}
+
+fn read_public(path: &Path, key: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| {
+        format!("{} ({key}): {error}; name a file in PEM that this user may read", path.display())
+    })
+}
+
+fn read_key(path: &Path) -> Result<Vec<u8>, String> {
+    secret_file::read(path).map_err(|error| {
+        let right = match error {
+            SecretError::Unreadable(_) => "; name a file in PEM that this user may read",
+            _ => "",
+        };
+        format!("{} (tls-key): the private key {error}{right}", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn read(
+        certificate: &Path,
+        key: &Path,
+        authorities: &[PathBuf],
+    ) -> Result<ReloadableTls, String> {
+        let pairs = vec![KeyPairFiles { certificate: certificate.into(), key: key.into() }];
+        let (authorities, need) = (authorities.to_vec(), CertificateNeed::Required);
+        ReloadableTls::read_files(TlsFiles { pairs, authorities, issued: None, need })
+    }
+
+    #[test]
+    fn a_reload_replaces_all_certificates_or_names_the_bad_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (certificate, key) = (folder.path().join("a.pem"), folder.path().join("a.key"));
+        let read = || read(&certificate, &key, &[]);
+        assert!(read().expect_err("no file").contains("a.pem (tls-certificate): "));
+        let write = || {
+            let CertifiedKey { cert, signing_key } =
+                generate_simple_self_signed(["a.test".to_owned()]).expect("made");
+            std::fs::write(&certificate, cert.pem()).expect("written");
+            std::fs::write(&key, signing_key.serialize_pem()).expect("written");
+            set_permissions(&key, Permissions::from_mode(0o600)).expect("changed");
+        };
+        write();
+        let reloadable = read().expect("a certificate and its key");
+        assert_eq!(reloadable.renew(), None);
+        write();
+        assert_eq!(reloadable.renew(), None, "another file may follow");
+        assert_eq!(reloadable.renew(), Some(Ok(())));
+        assert_eq!(reloadable.renew(), None);
+        assert_eq!(reloadable.reload(), Ok(()));
+        std::fs::write(&key, "nothing").expect("written");
+        let refused = reloadable.reload().expect_err("no key");
+        assert!(refused.contains("a.key (tls-key): no private key can be read"), "{refused}");
+        set_permissions(&key, Permissions::from_mode(0o644)).expect("changed");
+        let refused = reloadable.reload().expect_err("no secret");
+        assert!(
+            refused.contains("a.key (tls-key): the private key may be read by every user"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn authorities_of_clients_are_read_again_and_a_bad_file_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["a.test".to_owned()]).expect("made");
+        std::fs::write(path("a.pem"), cert.pem()).expect("written");
+        std::fs::write(path("a.key"), signing_key.serialize_pem()).expect("written");
+        set_permissions(path("a.key"), Permissions::from_mode(0o600)).expect("changed");
+        std::fs::write(path("one.pem"), cert.pem()).expect("written");
+        let both = [path("one.pem"), path("two.pem")];
+        let read = || read(&path("a.pem"), &path("a.key"), &both);
+        assert!(read().expect_err("no file").contains("two.pem (client-ca): No such file"));
+        std::fs::write(path("two.pem"), "nothing").expect("written");
+        let refused = read().expect_err("no certificate");
+        assert!(refused.contains("two.pem (client-ca): no certificate can be read"), "{refused}");
+        std::fs::copy(path("one.pem"), path("two.pem")).expect("written");
+        let reloadable = read().expect("authorities");
+        std::fs::write(path("two.pem"), "nothing").expect("written");
+        assert_eq!(reloadable.renew(), None, "another file may follow");
+        let refused = reloadable.renew().expect("changed").expect_err("no certificate");
+        assert!(refused.contains("two.pem (client-ca): "), "{refused}");
+    }
+}
