@@ -226,11 +226,14 @@ mod tests {
         Compression { codings: Coding::ALL.to_vec(), least: 100, types: types.to_vec() }
     }
 
+    /// The status, the fields and the length of a response, and the reason for no coding.
+    type Case<'a> = (u16, &'a [(&'a str, &'a str)], Option<u64>, Option<NotCoded>);
+
     #[test]
     fn only_suitable_responses_are_coded() {
         const TEXT: (&str, &str) = ("Content-Type", "text/html; charset=utf-8");
         let control = |value| [TEXT, ("Cache-Control", value)];
-        let cases: &[(u16, &[(&str, &str)], Option<u64>, Option<NotCoded>)] = &[
+        let cases: &[Case<'_>] = &[
             (200, &[TEXT], Some(100), None),
             (200, &[TEXT], None, None),
             (200, &[("Content-Type", "application/problem+json")], Some(100), None),
