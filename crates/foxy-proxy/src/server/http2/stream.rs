@@ -64,8 +64,7 @@ pub(crate) async fn serve(
     let (ended, bytes) = match (&mut log.read, &found) {
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
-            let inside = inside.as_deref();
-            let certified = certified.as_ref();
+            let (inside, certified) = (inside.as_deref(), certified.as_ref());
             let stream = Http2Stream { out: &out, body: &mut body, scheme, inside, certified };
             let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
@@ -85,8 +84,7 @@ pub(crate) async fn serve(
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
             let reason = ErrorReason::Malformed(*error);
             let result = answer::error(&worker, &mut sender, options, reason).await;
-            let ended = Ended::from(result);
-            (ended, sender.sent())
+            (Ended::from(result), sender.sent())
         }
     };
     let mut out = out.into_inner();
