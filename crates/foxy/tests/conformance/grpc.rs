@@ -2,8 +2,7 @@
 //! grpcio. gRPC needs HTTP/2 on both sides, trailers, and bodies that flow in both directions at
 //! once.
 
-use crate::support::{Foxy, write_secret};
-use std::io::Write;
+use crate::support::{Foxy, not_run, write_secret};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -15,7 +14,8 @@ fn grpc_calls_of_each_kind_pass() {
     let mut python = Command::new(PYTHON);
     python.args(["-c", "import grpc"]).stderr(Stdio::null());
     if !python.status().is_ok_and(|status| status.success()) {
-        return not_run();
+        let reason = "Python's grpcio is not installed; `cargo xtask tools` installs it";
+        return not_run("gRPC calls through foxy", reason);
     }
     let folder = tempfile::tempdir().expect("a folder");
     let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
@@ -45,13 +45,4 @@ fn grpc_calls_of_each_kind_pass() {
     let said = String::from_utf8_lossy(&output.stdout);
     let problems = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said, "unary failure server-stream client-stream conversation\n", "{problems}");
-}
-
-/// Prints that nothing was checked, even while the test harness captures output. Panics instead if
-/// the environment requires all checks.
-fn not_run() {
-    let reason = "Python's grpcio is not installed; `cargo xtask tools` installs it";
-    assert!(std::env::var_os("CI").is_none(), "gRPC was not tried: {reason}");
-    let text = format!("\nNOT RUN: gRPC calls through foxy: {reason}\n");
-    std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
 }

@@ -14,7 +14,7 @@ use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::PATIENCE;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -180,6 +180,14 @@ pub fn write_secret(path: &Path, text: &str) {
     std::fs::write(path, text).expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(path, mode).expect("changed");
+}
+
+/// Prints that some checks were not run, even while the test harness captures output. Panics
+/// instead if the environment requires all checks.
+pub fn not_run(checks: &str, reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{checks}: not run: {reason}");
+    let text = format!("\nNOT RUN: {checks}: {reason}\n");
+    std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
 }
 
 /// Prepares `foxy serve` on free ports, with its store in `folder`.
