@@ -25,8 +25,8 @@ use crate::terminal::{self, Level};
 use crate::users_file;
 use foxy_base::{Instant, Random, clock};
 use foxy_device::Root;
-use foxy_proxy::cache::purge::PurgeKeeper;
 use foxy_proxy::cache::purge::journal::place;
+use foxy_proxy::cache::purge::{PurgeKeeper, Purges};
 use foxy_proxy::cache::storage::ObjectStore;
 use foxy_proxy::core::idle_client::Heir;
 use foxy_proxy::core::token::Token;
@@ -213,10 +213,7 @@ pub fn open(
     let origin_tls = tls::origin_tls(&settings.network.origin_ca)?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
-    let interception = match extra.interception {
-        None => tls::open_interception(settings, clock::wall())?,
-        given => given,
-    };
+    let interception = interception(settings, extra.interception)?;
     let own = [&listeners.listen[..], &listeners.listen_tls, &extra.own].concat();
     let (parent_settings, parent_lines) = parents::open(settings, &own)?;
     let users = users_file::of(settings)?;
@@ -229,8 +226,7 @@ pub fn open(
     let selection = Selection::named(settings.disk.store_selection);
     let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
     let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
-    let keeper = Arc::new(SwitchingKeeper::new(purges.keeper));
-    purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;
+    let keeper = with_switch(&mut purges);
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let seed = random.next_u64();
     let mode = mode(origins::open(settings)?, random.next_u64());
@@ -282,6 +278,25 @@ pub fn open(
         refused,
         parents: parent_lines,
     })
+}
+
+/// Returns the given interception, or the interception that the settings describe.
+fn interception(
+    settings: &Settings,
+    given: Option<Interception>,
+) -> Result<Option<Interception>, Failure> {
+    match given {
+        None => tls::open_interception(settings, clock::wall()),
+        given => Ok(given),
+    }
+}
+
+/// Puts a switch before the keeper of the purges, and returns the switch. An upgrade uses the
+/// switch.
+fn with_switch(purges: &mut Purges) -> Arc<SwitchingKeeper> {
+    let keeper = Arc::new(SwitchingKeeper::new(Arc::clone(&purges.keeper)));
+    purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;
+    keeper
 }
 
 /// Returns the addresses on which the proxy listens. The first `plain` addresses are without TLS.

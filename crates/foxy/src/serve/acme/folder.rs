@@ -110,7 +110,7 @@ mod tests {
         folder.keep("a.test", &(cert.pem() + &signing_key.serialize_pem())).expect("written");
         assert!(folder.validity("a.test").is_some() && folder.validity("b.test").is_none());
         let path = place.path().join("acme/ca.test:1400/a.test.pem");
-        assert_eq!(folder.certificates(), [path.clone()]);
+        assert_eq!(folder.certificates(), std::slice::from_ref(&path));
         let mode = |path: &Path| path.metadata().expect("a file").mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
         folder.keep("a.test", &cert.pem()).expect("written");
