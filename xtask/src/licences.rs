@@ -2,7 +2,7 @@
 
 use crate::workspace;
 
-const PERMISSIVE: [&str; 12] = [
+const PERMISSIVE: [&str; 13] = [
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -15,6 +15,7 @@ const PERMISSIVE: [&str; 12] = [
     "Unicode-3.0",
     "Unlicense",
     "CC0-1.0",
+    "CDLA-Permissive-2.0",
 ];
 
 /// Checks the licence of every package in the dependency graph.

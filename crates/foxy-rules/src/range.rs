@@ -111,7 +111,7 @@ pub(crate) fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
 }
 
 /// Parses a Range header with the unit bytes. Returns `None` for another unit, a syntax error, or
-/// more than [`MAX_RANGES`] ranges.
+/// more than 16 ranges.
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;

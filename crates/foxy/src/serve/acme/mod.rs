@@ -110,7 +110,7 @@ impl AcmeKeeper {
 
     fn forget_pauses(&self) {
         let mut names = self.names.borrow_mut();
-        for state in names.values_mut().filter(|state| state.trouble.is_some()) {
+        for state in names.values_mut().filter(|state| state.failures_in_a_row > 0) {
             state.next = WallTime::default();
         }
     }
@@ -179,13 +179,19 @@ impl AcmeKeeper {
         state.failures += 1;
         state.failures_in_a_row = state.failures_in_a_row.saturating_add(1);
         let pause = schedule::pause(state.failures_in_a_row, &mut self.random.borrow_mut());
-        state.next = WallTime::from_seconds(clock::wall().seconds() + pause.as_secs());
-        let old = if state.end.is_some() { "; the old certificate stays" } else { "" };
-        let directory = &self.directory;
-        state.trouble = Some(format!("no certificate for {name} from {directory}: {why}{old}"));
+        let (now, directory) = (clock::wall(), &self.directory);
+        state.next = WallTime::from_seconds(now.seconds() + pause.as_secs());
+        let text = format!("no certificate for {name} from {directory}: {why}");
+        if state.end.is_some_and(|end| now < end) {
+            let text = format!("foxy: {text}; the old certificate is still valid");
+            terminal::report(Level::Warning, &text);
+        } else {
+            state.trouble = Some(text);
+        }
     }
 
-    /// Describes each name whose last attempt failed.
+    /// Describes each name without a valid certificate, if the last attempt to get one failed. A
+    /// failed renewal is no trouble while the old certificate is valid.
     pub fn troubles(&self) -> Vec<String> {
         self.names.borrow().values().filter_map(|state| state.trouble.clone()).collect()
     }
