@@ -39,6 +39,12 @@ impl Progress {
         Self { label: label.into(), end, started: now, drawn: now, shown }
     }
 
+    /// Starts the line anew, with another label.
+    pub fn begin(&mut self, label: &str) {
+        let now = clock::monotonic();
+        (self.label, self.started) = (label.into(), now);
+    }
+
     /// Sets the total to `total`, and shows that `done` units are complete.
     pub fn update_of(&mut self, done: u64, total: u64) {
         self.end = End::Count(total);

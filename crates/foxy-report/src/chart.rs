@@ -2,6 +2,7 @@
 //! give equal text.
 
 mod axis;
+mod bars;
 mod draw;
 pub mod map;
 mod marks;
@@ -13,10 +14,11 @@ use crate::Summary;
 use crate::figure::{Place, extent_text};
 use crate::record::Setup;
 pub use axis::{Axis, Spacing};
+use serde::{Deserialize, Serialize};
 pub(crate) use svg::escape;
 
 /// The origin of a chart's values, which the chart shows under its title.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. Empty for other
     /// runs.
@@ -54,8 +56,8 @@ impl Provenance {
     }
 }
 
-/// A value with its 95 % interval. Without an interval, `low` and `high` equal the value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A value with its interval. Without an interval, `low` and `high` equal the value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The value.
     pub value: f64,
@@ -63,55 +65,89 @@ pub struct Value {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+    /// Value of each run. The chart shows them as small dots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<f64>,
 }
 
 impl Value {
     /// Makes a value without an interval.
     pub const fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value }
+        Self::between(value, value, value)
     }
 
-    /// Makes a value from a mean with its interval.
-    pub const fn of(summary: &Summary) -> Self {
-        Self { value: summary.mean, low: summary.low, high: summary.high }
+    /// Makes a value with the ends of its interval.
+    pub const fn between(value: f64, low: f64, high: f64) -> Self {
+        Self { value, low, high, runs: Vec::new() }
     }
 
-    fn has_interval(self) -> bool {
+    /// Makes the median of the runs, with the lowest and highest run as interval. Drops values that
+    /// are not finite. Returns `None` without runs.
+    pub fn of_runs(runs: &[f64]) -> Option<Self> {
+        let runs: Vec<f64> = runs.iter().copied().filter(|value| value.is_finite()).collect();
+        let median = Summary::of(&runs)?.median;
+        let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let runs = if runs.len() > 1 { runs } else { Vec::new() };
+        Some(Self { value: median, low, high, runs })
+    }
+
+    fn has_interval(&self) -> bool {
         self.low < self.high
     }
 }
 
-/// The style of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The meaning of values with an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// A mean with its 95 % interval.
+    #[default]
+    Confidence,
+    /// The mean of all runs, with the lowest and the highest run.
+    Range,
+    /// The median of all runs, with each run.
+    Runs,
+}
+
+/// The style of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Look {
     /// A line of measured values.
     Solid,
-    /// A line of values from a paper, or a theoretical bound.
+    /// A line of a control run, or a theoretical bound.
     Dashed,
+    /// A line that keeps each value until the next point.
+    Steps,
+    /// Values from a paper. All have one colour, which no other series has.
+    Quoted,
 }
 
 /// A line with points. Intervals of its values form a band.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Name in the legend.
     pub name: String,
-    /// Solid for measured lines, dashed for lines from a paper.
+    /// Style of the line.
     pub look: Look,
     /// Pairs of x and value. The chart draws them in order of x.
     pub points: Vec<(f64, Value)>,
 }
 
 /// One series of bars.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
     /// Name in the legend.
     pub name: String,
+    /// Solid, or quoted for values from a paper.
+    pub look: Look,
     /// One value per group; `None` leaves a gap.
     pub values: Vec<Option<Value>>,
 }
 
 /// A cloud of dots.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dots {
     /// Name in the legend.
     pub name: String,
@@ -119,51 +155,33 @@ pub struct Dots {
     pub points: Vec<(f64, f64)>,
 }
 
-/// One bin of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bin {
-    /// Left edge of the bin, in the unit of the x axis.
-    pub from: f64,
-    /// Right edge of the bin, in the unit of the x axis.
-    pub to: f64,
-    /// Number or share of the values in the bin.
-    pub count: f64,
-}
-
-/// One series of a histogram.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bins {
-    /// Name in the legend.
-    pub name: String,
-    /// Bins from left to right.
-    pub bins: Vec<Bin>,
-}
-
 /// The data of a chart, by kind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Plot {
     /// Lines with points and bands.
     Lines(Vec<Line>),
-    /// Horizontal bars. The names of the groups are at the left.
+    /// Horizontal bars, or dots if the x axis is logarithmic.
     Bars {
-        /// Names of the groups, from top to bottom.
+        /// Names of the groups, from top to bottom. A second line is a remark.
         groups: Vec<String>,
         /// Series, which lie next to each other in each group.
         series: Vec<Bars>,
     },
     /// Clouds of dots, such as the positions of a disk head over time.
     Dots(Vec<Dots>),
-    /// Vertical bars on a continuous x axis. Several series share each bin.
-    Histogram(Vec<Bins>),
 }
 
 /// A chart.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// Title in one line.
     pub title: String,
     /// Source of the values.
     pub provenance: Provenance,
+    /// Meaning of the intervals.
+    #[serde(default)]
+    pub spread: Spread,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis. Charts of horizontal bars use only its title.
@@ -190,6 +208,7 @@ impl Chart {
         Self {
             title,
             provenance,
+            spread: Spread::default(),
             x: Axis::logarithmic(times, "µs"),
             y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
             plot: Plot::Lines(lines),

@@ -1,6 +1,11 @@
 //! Writes the HTML page of a run: facts, charts and tables in one self-contained text.
 
+mod charts;
+mod leap;
 mod records;
+mod wpb;
+
+pub use charts::charts;
 
 use crate::chart::{Chart, escape, map::Map};
 use crate::figure::extent_text;

@@ -1,6 +1,7 @@
 //! Run records: one JSON object per line, from `setup` to `end`. Later versions may add keys, but
 //! must not change the meaning of a key.
 
+use crate::chart::Chart;
 use crate::figure::{Condition, FigureRow, NoVerdictReason};
 use crate::{Latencies, Summary};
 use serde::{Deserialize, Serialize};
@@ -187,6 +188,13 @@ pub enum Record {
     Measure(Measure),
     /// A value from a table or figure of a paper, beside our value.
     FigureRow(FigureRow),
+    /// A picture of a figure.
+    Picture {
+        /// Name of the figure, such as `001-fig10`.
+        figure: String,
+        /// The data.
+        chart: Chart,
+    },
     /// The requests of one class.
     RequestClass(RequestClass),
     /// A measure over time.

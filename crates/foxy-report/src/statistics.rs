@@ -124,11 +124,12 @@ impl Latencies {
         self.histogram.mean()
     }
 
-    /// Returns pairs of a quantile and its latency in microseconds, for a plot of the distribution.
+    /// Returns pairs of quantile and microseconds, for a plot of the distribution: each hundredth,
+    /// and the tail.
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
-        const SHOWN: [f64; 12] =
-            [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
-        SHOWN.iter().map(|&quantile| (quantile, self.at(quantile))).collect()
+        let tail = [0.995, 0.999, 0.9999, 1.0];
+        let shown = (0..100).map(|hundredth| f64::from(hundredth) / 100.0).chain(tail);
+        shown.map(|quantile| (quantile, self.at(quantile))).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use foxy_report::Place;
 use foxy_report::chart::{
-    Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value, shares_over_times,
+    Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
 };
 
 fn chart(plot: Plot) -> Chart {
@@ -14,7 +14,7 @@ fn chart(plot: Plot) -> Chart {
         seeds: 3,
     };
     let (x, y) = (Axis::linear("utilisation", "%"), Axis::linear("throughput", "1/s"));
-    Chart { title: "Two".into(), provenance, x, y, plot }
+    Chart { title: "Two".into(), provenance, spread: Spread::default(), x, y, plot }
 }
 
 fn line(name: &str, points: &[(f64, f64)]) -> Line {
@@ -33,7 +33,7 @@ fn a_line_has_one_mark_a_point_each_saying_its_value() {
             .svg();
     assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
     assert!(svg.contains("<title>BUDDY: 70 %, 133 1/s</title>"), "{svg}");
-    assert!(svg.contains(">simulated · scale 1/10 · 3 seeds · after 001 Fig 10</text>"), "{svg}");
+    assert!(svg.contains(">simulated · scale 1/10 · 3 seeds · after 001 Fig 10"), "{svg}");
     assert_eq!(count(&svg, "fx-band\""), 0);
 }
 
@@ -59,14 +59,14 @@ fn intervals_make_a_band_and_the_subtitle_says_so() {
     wide.points[0].1.high = 7.0;
     let svg = chart(Plot::Lines(vec![wide])).svg();
     assert_eq!(count(&svg, "class=\"fx-band fx-c0\""), 1);
-    assert!(svg.contains("· 95 % intervals</text>") && svg.contains("(95 %: 5 to 7)"), "{svg}");
+    assert!(svg.contains("· 95 % intervals") && svg.contains("(5 to 7)"), "{svg}");
 }
 
 #[test]
 fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
     let points = shares_over_times([(0.0, 0.0), (0.5, 40.0), (1.0, 900.0)]);
     assert_eq!(points[0], (1.0, Value::exact(0.0)));
-    let lines = vec![Line { name: "foxy".into(), look: Look::Solid, points }];
+    let lines = vec![Line { name: "foxy".into(), look: Look::Steps, points }];
     let provenance = Provenance {
         source: String::new(),
         place: Place::Measured,
@@ -75,8 +75,10 @@ fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
         seeds: 1,
     };
     let svg = Chart::distribution("How long".into(), "latency", provenance, lines).svg();
-    assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
-    assert!(svg.contains("<title>foxy: 40 µs, 0.5</title>") && !svg.contains("left out"), "{svg}");
+    assert_eq!((count(&svg, "class=\"fx-mark"), svg.contains("left out")), (0, false));
+    let steps = svg.split("fx-line fx-c0\" d=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let steps = steps.expect("a line");
+    assert_eq!((count(steps, "H"), count(steps, "V"), count(steps, "L")), (2, 2, 0), "{steps}");
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn an_interval_that_is_not_finite_is_no_interval() {
 #[test]
 fn without_data_the_chart_says_so() {
     let bars = Plot::Bars { groups: vec!["a".into()], series: Vec::new() };
-    for plot in [Plot::Lines(Vec::new()), Plot::Dots(Vec::new()), Plot::Histogram(Vec::new())] {
+    for plot in [Plot::Lines(Vec::new()), Plot::Dots(Vec::new())] {
         assert!(chart(plot).svg().contains(">no data</text>"));
     }
     assert!(chart(bars).svg().contains("0</text>"));
@@ -125,29 +127,114 @@ fn bars_stand_in_their_groups_with_values_at_their_ends_and_gaps_where_none_is()
     let groups = vec!["ufs".into(), "coss".into()];
     let quoted = Bars {
         name: "quoted".into(),
-        values: vec![
-            Some(Value::exact(54.9)),
-            Some(Value { value: 326.3, low: 300.0, high: 350.0 }),
-        ],
+        look: Look::Quoted,
+        values: vec![Some(Value::exact(54.9)), Some(Value::between(326.3, 300.0, 350.0))],
     };
-    let ours = Bars { name: "ours".into(), values: vec![None, Some(Value::exact(400.0))] };
+    let ours = Bars {
+        name: "ours".into(),
+        look: Look::Solid,
+        values: vec![None, Some(Value::exact(400.0))],
+    };
     let svg = chart(Plot::Bars { groups, series: vec![quoted, ours] }).svg();
-    assert_eq!((count(&svg, "class=\"fx-value\""), count(&svg, "class=\"fx-whisker\"")), (3, 1));
+    assert_eq!((count(&svg, "class=\"fx-value\""), count(&svg, "class=\"fx-whisker\"")), (3, 3));
     assert!(
-        svg.contains(">326.3</text>") && svg.contains("<title>coss: ours: 400 %</title>"),
+        svg.contains(">300–350</text>") && svg.contains("<title>coss: ours: 400 %</title>"),
         "{svg}"
     );
 }
 
+fn quoted(points: &[(f64, Value)]) -> Line {
+    Line { name: "the paper".into(), look: Look::Quoted, points: points.to_vec() }
+}
+
 #[test]
-fn bins_of_several_series_share_their_place() {
-    let bins = |name: &str, count| Bins {
-        name: name.into(),
-        bins: vec![Bin { from: 0.0, to: 1.0, count }],
+fn every_point_of_the_paper_has_a_mark_in_a_colour_of_its_own_and_its_range() {
+    let paper = quoted(&[(50.0, Value::exact(120.0)), (90.0, Value::between(8.0, 6.0, 10.0))]);
+    let lines = vec![paper, line("BUDDY", &[(50.0, 130.0), (70.0, 133.0)])];
+    let svg = chart(Plot::Lines(lines)).svg();
+    // Two points, and the mark in the legend.
+    assert_eq!(count(&svg, "class=\"fx-quote fx-paper\""), 3);
+    assert_eq!((count(&svg, "fx-mark fx-c0"), count(&svg, "class=\"fx-whisker\"")), (3, 1));
+    assert!(svg.contains(">paper: 6–10</text>"), "{svg}");
+}
+
+#[test]
+fn every_run_has_a_dot_and_the_mark_is_at_the_median() {
+    let value = Value::of_runs(&[4.0, 9.0, f64::NAN, 5.0]).expect("runs");
+    assert_eq!((value.value, value.low, value.high), (5.0, 4.0, 9.0));
+    let ours = Line { name: "a".into(), look: Look::Solid, points: vec![(1.0, value.clone())] };
+    let mut lines = chart(Plot::Lines(vec![ours]));
+    lines.spread = Spread::Runs;
+    assert_eq!(count(&lines.svg(), "<circle class=\"fx-run fx-c0\""), 3);
+    assert!(lines.svg().contains("line: median, small dots: each seed"));
+    let bars = Bars { name: "a".into(), look: Look::Solid, values: vec![Some(value)] };
+    let bars = chart(Plot::Bars { groups: vec!["g".into()], series: vec![bars] }).svg();
+    assert_eq!(count(&bars, "<circle class=\"fx-run\""), 3);
+    assert_eq!(Value::of_runs(&[]), None);
+}
+
+/// Returns the numbers of the attribute `name` of all elements that begin with `element`.
+fn numbers(svg: &str, element: &str, name: &str) -> Vec<f64> {
+    let after = svg.split(element).skip(1).filter_map(|rest| rest.split(name).nth(1));
+    after.filter_map(|rest| rest.split('"').nth(1)?.parse().ok()).collect()
+}
+
+#[test]
+fn an_axis_covers_every_run_every_interval_and_every_point_of_the_paper() {
+    let wide = Line {
+        name: "a".into(),
+        look: Look::Solid,
+        points: vec![(1.0, Value::between(40.0, 35.0, 62.0)), (2.0, Value::exact(41.0))],
     };
-    let svg = chart(Plot::Histogram(vec![bins("with", 1885.0), bins("without", 611.0)])).svg();
-    assert!(svg.contains("<title>with: 0 to 1 %: 1,885 1/s</title>"), "{svg}");
-    assert!(svg.contains("<title>without: 0 to 1 %: 611 1/s</title>"), "{svg}");
+    let svg = chart(Plot::Lines(vec![wide, quoted(&[(3.0, Value::exact(88.0))])])).svg();
+    let texts: Vec<&str> = svg.split("class=\"fx-tick\"").skip(1).collect();
+    let labels = texts.iter().filter_map(|text| text.split('>').nth(1)?.split('<').next());
+    let most = labels.filter_map(|label| label.parse::<f64>().ok()).fold(0.0, f64::max);
+    assert!(most >= 88.0, "{most}");
+}
+
+#[test]
+fn an_interval_below_zero_ends_at_the_axis_with_an_arrow() {
+    let value = Value::between(5.0, -3.0, 13.0);
+    let bars = |axis| {
+        let series = vec![Bars {
+            name: "a".into(),
+            look: Look::Solid,
+            values: vec![Some(value.clone()), Some(Value::exact(400.0))],
+        }];
+        let groups = vec!["one".into(), "other".into()];
+        let mut chart = chart(Plot::Bars { groups, series });
+        chart.x = axis;
+        chart.svg()
+    };
+    for axis in [Axis::linear("rate", "1/s"), Axis::logarithmic("rate", "1/s")] {
+        let svg = bars(axis);
+        assert_eq!(count(&svg, "class=\"fx-cut\""), 1, "{svg}");
+        assert!(svg.contains("(-3 to 13)") && !svg.contains(">-"), "{svg}");
+    }
+    let lines = vec![Line { name: "a".into(), look: Look::Solid, points: vec![(1.0, value)] }];
+    assert_eq!(count(&chart(Plot::Lines(lines)).svg(), "fx-cut fx-c0"), 1);
+}
+
+#[test]
+fn labels_of_ticks_never_touch() {
+    let points: Vec<(f64, f64)> =
+        [50.0, 90.0, 110.0, 200.0, 340.0, 500.0, 700.0, 1000.0].map(|rate| (rate, rate)).to_vec();
+    let svg = chart(Plot::Lines(vec![line("a", &points)])).svg();
+    let places = numbers(&svg, "class=\"fx-tick\"", "x=");
+    let below: Vec<f64> = places.into_iter().filter(|place| *place > 60.0).collect();
+    assert!(below.len() > 3 && below.windows(2).all(|two| two[1] - two[0] > 24.0), "{below:?}");
+}
+
+#[test]
+fn an_axis_is_logarithmic_if_its_values_spread_widely() {
+    let spacing = |values: &[f64]| Axis::fitting("rate, 1/s", values.iter().copied()).spacing;
+    use foxy_report::chart::Spacing;
+    assert_eq!(spacing(&[33.0, 14_280.0]), Spacing::Logarithmic);
+    assert_eq!(spacing(&[33.0, 48.0]), Spacing::Linear);
+    assert_eq!(spacing(&[0.0, 14_280.0]), Spacing::Linear);
+    let far = chart(Plot::Lines(vec![line("a", &[(0.0, 33.0), (1.0, 48.0)])])).svg();
+    assert!(far.contains("the vertical axis does not start at 0"), "{far}");
 }
 
 #[test]

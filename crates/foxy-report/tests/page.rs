@@ -63,7 +63,7 @@ fn a_page_of_records_shows_every_kind() {
     ] {
         assert!(html.contains(part), "{part} is missing");
     }
-    assert_eq!(html.matches("<figure>").count(), 2, "one chart a name, whatever the subjects");
+    assert_eq!(html.matches("<figure>").count(), 3, "the rows, and one chart for each name");
     assert!(!html.contains("left out"), "a latency of zero has its place");
 }
 

@@ -10,6 +10,7 @@ pub mod origin;
 pub mod passthrough;
 pub mod peak;
 pub mod reference;
+pub mod report;
 pub mod sim;
 pub mod store_bench;
 pub mod trace;
@@ -29,6 +30,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry { command: passthrough::command, run: passthrough::run },
     Entry { command: peak::command, run: peak::run },
     Entry { command: reference::command, run: reference::run },
+    Entry { command: report::command, run: report::run },
     Entry { command: sim::command, run: sim::run },
     Entry { command: trace::command, run: trace::run },
     Entry { command: wpb::command, run: wpb::run },

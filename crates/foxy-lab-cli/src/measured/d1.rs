@@ -4,14 +4,13 @@
 use super::run::{Measured, Run};
 use super::{CACHED, Context, Missing, fills, row};
 use crate::mounts::{FileSystem, LoopMount};
-use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::picture::{Picture, bars};
 use foxy_lab::simulation::figures::trial::Mix;
 use foxy_lab::simulation::figures::{Figure, Lab};
 use foxy_lab::simulation::storage::drive::PIECE_BYTES;
 use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
 use foxy_lab::simulation::storage::runs::RunError;
 use foxy_report::figure::{Condition, FigureRow};
-use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -93,20 +92,15 @@ pub fn table_d1(context: &Context) -> Figure {
     for scheme in SCHEMES {
         rows.extend(count_rows(scheme, &outcomes, &stream.operations, scale));
     }
-    let series = SCHEMES.iter().map(|&scheme| {
-        let cells = outcomes.iter().filter(|outcome| outcome.cell.0 == scheme).zip(0..);
-        let points = cells
-            .filter_map(|(outcome, place)| Some((f64::from(place), mean(&outcome.rates().ok()?))));
-        Series { name: scheme.to_string(), points: points.collect() }
-    });
-    let names: Vec<&str> = MOUNTS.iter().map(|mount| mount.name).collect();
-    let pictures = vec![Picture::Plot {
-        title: "Table D-1: schemes on file systems in loop devices".into(),
-        x: format!("file system: {}", names.join(", ")),
-        y: RATE.into(),
-        style: Style::Bars,
-        series: series.collect(),
-    }];
+    let of_scheme = |scheme: &SchemeName| {
+        let cells = outcomes.iter().filter(|outcome| outcome.cell.0 == *scheme);
+        bars(&scheme.to_string(), cells.map(|cell| cell.rates().unwrap_or_default()))
+    };
+    let pictures = vec![Picture::bars(
+        ["Table D-1: schemes on file systems in loop devices", RATE, ""],
+        MOUNTS.iter().map(|mount| mount.name.to_owned()).collect(),
+        SCHEMES.iter().map(of_scheme).collect(),
+    )];
     Figure { rows, pictures }
 }
 
@@ -228,7 +222,7 @@ fn count_rows(
                 (false, _) => ": not the same",
             };
         }
-        FigureRow { seeds: 1, ..made.with_note(note) }
+        FigureRow { seeds: 1, runs: Vec::new(), ..made.with_note(note) }
     };
     vec![
         counted("creates", Some(account(OperationKind::Write)), |run| run.creates),

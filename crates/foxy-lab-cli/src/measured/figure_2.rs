@@ -6,9 +6,10 @@ use crate::mounts::{FileSystem, LoopMount};
 use foxy_cli::temporary::Temporary;
 use foxy_device::{Blocking, DirectIo, Root};
 use foxy_lab::simulation::figures::disk::{FileTimes, file_times};
-use foxy_lab::simulation::figures::picture::{Picture, Series};
+use foxy_lab::simulation::figures::picture::{Picture, line};
 use foxy_lab::simulation::figures::{self, Figure};
 use foxy_lab::simulation::storage::drive::RealTime;
+use foxy_report::chart::{Line, Plot};
 use foxy_report::figure::FigureRow;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,25 +34,25 @@ pub fn figure_2(context: &Context) -> Figure {
             let name = format!("{}{suffix}", kind.name());
             let times = measure(context, kind, options);
             figure.rows.extend(rows(&name, &times));
-            if let (Ok(times), Some(Picture::Plot { title, series, .. })) =
+            if let (Ok(times), Some(Picture::Plot { title, plot: Plot::Lines(all), .. })) =
                 (&times, figure.pictures.first_mut())
             {
                 *title =
-                    "Fig 2: file management overhead, on the model and on file systems of today"
+                    "Fig 2: time to create and to delete a file, on the model and on file systems of today"
                         .into();
-                series.extend(lines(&name, times));
+                all.extend(lines(&name, times));
             }
         }
     }
     figure
 }
 
-fn lines(name: &str, times: &Times) -> [Series; 2] {
-    let line = |what: &str, of: fn(&FileTimes) -> f64| Series {
-        name: format!("{what}, {name}"),
-        points: times.iter().map(|point| (point.kilobytes as f64, of(point))).collect(),
+fn lines(name: &str, times: &Times) -> [Line; 2] {
+    let over_size = |what: &str, of: fn(&FileTimes) -> f64| {
+        let points = times.iter().map(|point| (point.kilobytes as f64, vec![of(point)]));
+        line(&format!("{name}: {what}"), points)
     };
-    [line("create", |point| point.create), line("delete", |point| point.delete)]
+    [over_size("create", |point| point.create), over_size("delete", |point| point.delete)]
 }
 
 fn rows(name: &str, times: &Result<Times, String>) -> Vec<FigureRow> {

@@ -3,10 +3,11 @@
 
 use super::run::Run;
 use super::{CACHED, Context, Missing, fills, row};
-use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::picture::{Picture, bars, quoted_bars};
 use foxy_lab::simulation::figures::trial::{Mix, Trial, TrialResult};
 use foxy_lab::simulation::figures::{Figure, Lab};
 use foxy_lab::simulation::storage::sizing::FewerBuffers;
+use foxy_report::figure::quotes::in_chart;
 use foxy_report::figure::{Condition, FigureRow};
 use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;
@@ -134,29 +135,33 @@ fn add(rates: &mut Rates, next: Result<f64, Missing>) {
 }
 
 fn pictures(outcomes: &[TechniqueOutcome], models: &[Modelled]) -> Vec<Picture> {
-    let bars = |name: &str, rates: &mut dyn Iterator<Item = Option<f64>>| {
-        let points =
-            (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
-        Series { name: name.into(), points: points.collect() }
+    let names = || TECHNIQUES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let rates = |of: fn(&TechniqueOutcome) -> &Rates| {
+        outcomes.iter().map(move |outcome| of(outcome).clone().unwrap_or_default())
     };
-    let means = |of: fn(&TechniqueOutcome) -> &Rates| {
-        outcomes.iter().map(move |outcome| of(outcome).as_ref().ok().map(|rates| mean(rates)))
-    };
-    let plot = |title: &str, y: &str, series| Picture::Plot {
-        title: title.into(),
-        x: "technique".into(),
-        y: y.into(),
-        style: Style::Bars,
-        series,
-    };
+    let models = models.iter().map(|model| model.iter().copied().collect());
+    let paper = TECHNIQUES.map(|(name, _)| in_chart(NAME, name));
     let written = vec![
-        bars("the model", &mut models.iter().map(|model| model.as_ref().ok().copied())),
-        bars("this disk", &mut means(|outcome| &outcome.gets)),
+        quoted_bars(paper),
+        bars("foxy's model", models),
+        bars("this disk", rates(|outcome| &outcome.gets)),
     ];
-    let read = vec![bars("this disk", &mut means(|outcome| &outcome.reads))];
+    let read = vec![bars("this disk", rates(|outcome| &outcome.reads))];
     vec![
-        plot("Table 2 on this machine's disk, and on the model", RATE, written),
-        plot("Table 2 on this machine's disk: what is there, read page by page", READS, read),
+        Picture::bars(
+            [
+                "Table 2 in the paper, on the model at this scale, and on this machine's disk",
+                RATE,
+                "",
+            ],
+            names(),
+            written,
+        ),
+        Picture::bars(
+            ["Table 2 on this machine's disk: stored objects, read page by page", READS, ""],
+            names(),
+            read,
+        ),
     ]
 }
 

@@ -2,6 +2,7 @@
 //! on the reference architectures. Each architecture runs with and without the cause that the paper
 //! names for its result. The servers delay each answer by a thirtieth of the paper's time.
 
+mod pictures;
 mod rows;
 
 use super::Context;
@@ -9,7 +10,6 @@ use crate::folder::PREFIX;
 use foxy_cli::temporary::Temporary;
 use foxy_lab::load::wpb::{self, CLIENTS_PER_SERVER, Part, PointReport, Route, WpbRun};
 use foxy_lab::simulation::figures::Figure;
-use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
 use foxy_lab::{Origin, OriginOptions};
 use foxy_report::figure::FigureRow;
 use foxy_workload::wpb::Wpb;
@@ -52,7 +52,7 @@ pub fn figures(context: &Context) -> Figure {
             vec![FigureRow::impossible("003-fig2", "the reference architectures", "", why)]
         }
     };
-    let pictures = measured.unwrap_or_default().iter().map(picture).collect();
+    let pictures = measured.unwrap_or_default().iter().flat_map(pictures::pictures).collect();
     Figure {
         rows: rows.into_iter().map(|row| row.at_scale(wpb::scale(LATENCY))).collect(),
         pictures,
@@ -154,26 +154,4 @@ impl MeasuredWpb {
 
 fn at(points: &[PointReport], clients: u32) -> Option<&PointReport> {
     points.iter().find(|point| point.clients == clients)
-}
-
-fn picture(measured: &MeasuredWpb) -> Picture {
-    let points = measured.runs.first().map_or(&[][..], Vec::as_slice);
-    let series = |name: &str, part: Part| Series {
-        name: name.into(),
-        points: points
-            .iter()
-            .filter_map(|p| Some((f64::from(p.clients), p.part(part).mean()?)))
-            .collect(),
-    };
-    Picture::Plot {
-        title: format!("Mean latency: {}, servers that wait 100 ms instead of 3 s", measured.name),
-        x: "clients".into(),
-        y: "latency, ms".into(),
-        style: Style::Lines,
-        series: vec![
-            series("no cache", Part::Control),
-            series("phase 1", Part::First),
-            series("phase 2", Part::Second),
-        ],
-    }
 }

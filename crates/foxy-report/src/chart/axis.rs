@@ -1,9 +1,15 @@
 //! Axes, and the positions of values on them.
 
+use super::svg::width_of;
 use super::ticks::{Tick, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// The quotient of the highest and the lowest value from which an axis is logarithmic.
+const WIDE: f64 = 25.0;
 
 /// The scale of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Spacing {
     /// Equal steps.
     Linear,
@@ -14,7 +20,7 @@ pub enum Spacing {
 }
 
 /// An axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Title of the axis.
     pub title: String,
@@ -23,6 +29,7 @@ pub struct Axis {
     /// Scale of the axis.
     pub spacing: Spacing,
     /// Values that the axis must include besides the data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<f64>,
 }
 
@@ -42,6 +49,18 @@ impl Axis {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
+    /// Makes an axis that fits `values`: logarithmic if positive values spread widely. The unit
+    /// follows the last comma of `text`.
+    pub fn fitting(text: &str, values: impl Iterator<Item = f64>) -> Self {
+        let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.filter(|value| value.is_finite()) {
+            (low, high) = (low.min(value), high.max(value));
+        }
+        let is_wide = low > 0.0 && high / low >= WIDE;
+        if is_wide { Self::logarithmic(title, unit) } else { Self::linear(title, unit) }
+    }
+
     /// Extends the axis so that it includes `value`.
     pub fn showing(mut self, value: f64) -> Self {
         self.shown.push(value);
@@ -54,11 +73,9 @@ impl Axis {
     }
 
     pub(super) fn caption(&self) -> String {
-        if self.unit.is_empty() {
-            self.title.clone()
-        } else {
-            format!("{}, {}", self.title, self.unit)
-        }
+        let unit = if self.unit.is_empty() { "" } else { ", " };
+        let scale = if self.spacing == Spacing::Linear { "" } else { " (logarithmic)" };
+        format!("{}{unit}{}{scale}", self.title, self.unit)
     }
 
     /// Returns the lowest and highest visible value, or `None` without values.
@@ -98,6 +115,26 @@ impl Ruler {
             }
         };
         self.start + share * (self.end - self.start)
+    }
+
+    /// Returns the ticks of a horizontal axis, and whether each has a label. A label that would
+    /// touch the label before is left out.
+    pub(super) fn labels(&self, size: f64) -> Vec<(&Tick, bool)> {
+        let (mut end, mut labels) = (f64::NEG_INFINITY, Vec::new());
+        for tick in &self.ticks {
+            let (middle, half) = (self.at(tick.value), width_of(&tick.label, size) / 2.0);
+            let is_labelled = middle - half > end + 4.0;
+            if is_labelled {
+                end = middle + half;
+            }
+            labels.push((tick, is_labelled));
+        }
+        labels
+    }
+
+    /// Returns whether a value lies below the axis, so that its mark must show the cut.
+    pub(super) fn cuts(&self, value: f64) -> bool {
+        value < self.low
     }
 
     /// Returns the position of zero, from which bars start. If zero is not visible, returns the low

@@ -1,87 +1,129 @@
 //! Draws a chart: drops points that the axes cannot show, then adds grid, labels and data.
 
 use super::axis::{Axis, Ruler, Spacing};
-use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, entries};
+use super::bars::lying_bars;
+use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, classes, entries};
 use super::svg::{Anchor, width_of};
-use super::ticks::{Ends, Ticks};
-use super::{Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Value, marks};
+use super::ticks::{Ends, Tick, Ticks};
+use super::{Bars, Chart, Dots, Line, Look, Plot, Spread, Value, marks};
+use crate::number::readable;
 
 const PLOT_HEIGHT: f64 = 300.0;
+/// An axis has its ticks at the points of the lines if there are at least and at most so many.
+const TICKS_AT_POINTS: std::ops::RangeInclusive<usize> = 3..=14;
 
 /// The rectangle of the data, inside axes and labels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
 }
 
 pub(super) fn chart(chart: &Chart) -> String {
     let (plot, skipped) = usable(&chart.plot, &chart.x, &chart.y);
-    let mut sheet = Sheet::new(&chart.title, &subtitle(chart, skipped));
+    let up = up_range(&plot, &chart.y);
+    let mut subtitle = subtitle(chart, &plot, skipped);
+    let is_upright = !matches!(plot, Plot::Bars { .. });
+    let is_cut = chart.y.spacing == Spacing::Linear && up.is_some_and(|(low, _)| low > 0.0);
+    if is_upright && is_cut {
+        subtitle.push_str(" · the vertical axis does not start at 0");
+    }
+    let mut sheet = Sheet::new(&chart.title, &subtitle);
     sheet.legend(&legend(&plot));
     match &plot {
-        Plot::Bars { groups, series } => {
-            marks::lying_bars(&mut sheet, &chart.x, &chart.y, groups, series)
-        }
-        upright => upright_plot(&mut sheet, chart, upright),
+        Plot::Bars { groups, series } => lying_bars(&mut sheet, &chart.x, &chart.y, groups, series),
+        upright => upright_plot(&mut sheet, chart, upright, up),
     }
     let height = sheet.next + 18.0;
     sheet.finish(height)
 }
 
-fn subtitle(chart: &Chart, skipped: usize) -> String {
-    let text = chart.provenance.text();
-    let with_intervals = match &chart.plot {
-        Plot::Lines(lines) => {
-            lines.iter().flat_map(|line| &line.points).any(|(_, v)| v.has_interval())
-        }
-        Plot::Bars { series, .. } => {
-            series.iter().flat_map(|bars| &bars.values).flatten().any(|value| value.has_interval())
-        }
-        Plot::Dots(_) | Plot::Histogram(_) => false,
-    };
-    let intervals = if with_intervals { " · 95 % intervals" } else { "" };
+/// Returns the source of the values, and the meaning of what the chart shows beside them.
+fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
+    let mut text = chart.provenance.text();
+    let ours = values(plot).filter(|(look, _)| *look != Look::Quoted).map(|(_, value)| value);
+    let is_line = matches!(plot, Plot::Lines(_));
+    let (mut with_interval, mut with_runs) = (false, false);
+    for value in ours {
+        with_interval |= value.has_interval();
+        with_runs |= !value.runs.is_empty();
+    }
+    text.push_str(match (chart.spread, with_interval, with_runs) {
+        (Spread::Confidence, true, _) => " · 95 % intervals",
+        (Spread::Range, true, _) if is_line => " · mean, with a band for the range of the seeds",
+        (Spread::Range, true, _) => " · mean, with a whisker for the range of the seeds",
+        (Spread::Runs, _, true) if is_line => " · line: median, small dots: each seed",
+        (Spread::Runs, _, true) => " · bar: median, small dots: each seed",
+        _ => "",
+    });
     match skipped {
-        0 => format!("{text}{intervals}"),
-        1 => format!("{text}{intervals} · 1 point left out: it has no place on the axes"),
+        0 => {}
+        1 => text.push_str(" · 1 point left out: it has no place on the axes"),
         many => {
-            format!("{text}{intervals} · {many} points left out: they have no place on the axes")
+            text.push_str(&format!(" · {many} points left out: they have no place on the axes"))
         }
+    }
+    text
+}
+
+/// Returns the values with intervals of a plot, each with the style of its series.
+fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '_> {
+    match plot {
+        Plot::Lines(lines) => Box::new(
+            lines.iter().flat_map(|line| line.points.iter().map(|(_, value)| (line.look, value))),
+        ),
+        Plot::Bars { series, .. } => Box::new(
+            series.iter().flat_map(|bars| bars.values.iter().flatten().map(|v| (bars.look, v))),
+        ),
+        Plot::Dots(_) => Box::new(std::iter::empty()),
     }
 }
 
 fn legend(plot: &Plot) -> Vec<Entry> {
-    match plot {
-        Plot::Lines(lines) => entries(lines.iter().map(|line| match line.look {
-            Look::Solid => (Key::Line, line.name.as_str()),
-            Look::Dashed => (Key::Dashed, line.name.as_str()),
-        })),
-        Plot::Bars { series, .. } => {
-            entries(series.iter().map(|bars| (Key::Box, bars.name.as_str())))
+    let series: Vec<(Key, Look, &str)> = match plot {
+        Plot::Lines(lines) => {
+            lines.iter().map(|line| (Key::of(line), line.look, line.name.as_str())).collect()
         }
-        Plot::Dots(dots) => entries(dots.iter().map(|cloud| (Key::Dot, cloud.name.as_str()))),
-        Plot::Histogram(series) => {
-            entries(series.iter().map(|bins| (Key::Box, bins.name.as_str())))
+        Plot::Bars { series, .. } => {
+            series.iter().map(|bars| (Key::Box, bars.look, bars.name.as_str())).collect()
+        }
+        Plot::Dots(dots) => {
+            dots.iter().map(|cloud| (Key::Dot, Look::Solid, cloud.name.as_str())).collect()
+        }
+    };
+    entries(&series)
+}
+
+impl Key {
+    fn of(line: &Line) -> Self {
+        match line.look {
+            Look::Solid if line.points.len() > marks::MAX_MARKS => Self::Steps,
+            Look::Solid => Self::Line,
+            Look::Dashed => Self::Dashed,
+            Look::Steps => Self::Steps,
+            Look::Quoted if line.points.len() > 1 => Self::Dashed,
+            Look::Quoted => Self::Mark,
         }
     }
 }
 
-fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot) {
-    let (Some(across), Some(up)) = (chart.x.range(across(plot)), chart.y.range(up(plot))) else {
+fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, f64)>) {
+    let (Some(across), Some(up)) = (chart.x.range(across(plot)), up) else {
         return no_data(sheet);
     };
-    let up = if wants_zero(plot, &chart.y, up) { (up.0.min(0.0), up.1.max(0.0)) } else { up };
     let up = Ticks::new(chart.y.spacing, up, 6, Ends::Nice);
     let widest = up.ticks.iter().map(|tick| width_of(&tick.label, 11.5)).fold(0.0, f64::max);
     sheet.svg.words("fx-caption", (MARGIN, sheet.next + 14.0), Anchor::Start, &chart.y.caption());
     let top = sheet.next + 28.0;
     let left = MARGIN + widest + 8.0;
     let area = Area { left, right: WIDTH - MARGIN - 8.0, top, bottom: top + PLOT_HEIGHT };
-    let inset = if matches!(plot, Plot::Lines(_) | Plot::Dots(_)) { 10.0 } else { 0.0 };
-    let across = Ticks::new(chart.x.spacing, across, 9, Ends::Exact);
-    let x = Ruler::new(chart.x.spacing, across, area.left + inset, area.right - inset);
+    let mut across = Ticks::new(chart.x.spacing, across, 9, Ends::Exact);
+    if let Some(ticks) = ticks_at_points(plot) {
+        across.ticks = ticks;
+    }
+    let x = Ruler::new(chart.x.spacing, across, area.left + 10.0, area.right - 10.0);
     let y = Ruler::new(chart.y.spacing, up, area.bottom, area.top);
     grid(sheet, area, &x, &y);
     let caption = (area.right, area.bottom + 40.0);
@@ -89,10 +131,22 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot) {
     match plot {
         Plot::Lines(lines) => marks::lines(&mut sheet.svg, chart, lines, &x, &y),
         Plot::Dots(dots) => marks::dots(&mut sheet.svg, dots, &x, &y),
-        Plot::Histogram(series) => marks::histogram(&mut sheet.svg, chart, series, &x, &y),
         Plot::Bars { .. } => {}
     }
     sheet.next = area.bottom + 44.0;
+}
+
+/// Returns ticks at the points of lines with few points.
+fn ticks_at_points(plot: &Plot) -> Option<Vec<Tick>> {
+    let Plot::Lines(lines) = plot else { return None };
+    if lines.iter().any(|line| line.look == Look::Steps) {
+        return None;
+    }
+    let mut values: Vec<f64> = across(plot).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let ticks = values.iter().map(|&value| Tick { value, label: readable(value) });
+    TICKS_AT_POINTS.contains(&values.len()).then(|| ticks.collect())
 }
 
 pub(super) fn no_data(sheet: &mut Sheet) {
@@ -107,18 +161,13 @@ fn grid(sheet: &mut Sheet, area: Area, x: &Ruler, y: &Ruler) {
         sheet.svg.words("fx-tick", (area.left - 8.0, place + 4.0), Anchor::End, &tick.label);
     }
     sheet.svg.line("fx-axis", (area.left, area.bottom), (area.right, area.bottom));
-    for tick in &x.ticks {
+    for (tick, is_labelled) in x.labels(11.5) {
         let place = x.at(tick.value);
         sheet.svg.line("fx-axis", (place, area.bottom), (place, area.bottom + 5.0));
-        sheet.svg.words("fx-tick", (place, area.bottom + 19.0), Anchor::Middle, &tick.label);
+        if is_labelled {
+            sheet.svg.words("fx-tick", (place, area.bottom + 19.0), Anchor::Middle, &tick.label);
+        }
     }
-}
-
-/// Returns whether the axis must include zero. Zero is necessary for a histogram. It is also
-/// necessary for positive values that spread over at least a quarter of the largest value.
-fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
-    let linear = axis.spacing == Spacing::Linear;
-    linear && (matches!(plot, Plot::Histogram(_)) || (low > 0.0 && high - low >= high / 4.0))
 }
 
 fn across(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
@@ -129,30 +178,34 @@ fn across(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
         Plot::Dots(dots) => {
             Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.0)))
         }
-        Plot::Histogram(series) => Box::new(
-            series.iter().flat_map(|bins| bins.bins.iter().flat_map(|bin| [bin.from, bin.to])),
-        ),
-        Plot::Bars { series, .. } => {
-            let values = series.iter().flat_map(|bars| bars.values.iter().flatten());
-            Box::new(values.flat_map(|value| [value.value, value.low, value.high]))
-        }
+        Plot::Bars { .. } => Box::new(std::iter::empty()),
     }
 }
 
-fn up(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
-    match plot {
-        Plot::Lines(lines) => {
-            let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
-            Box::new(values.flat_map(|value| [value.value, value.low, value.high]))
-        }
+/// Returns the range of the vertical axis. The axis includes zero if positive values spread over at
+/// least half of the largest value.
+fn up_range(plot: &Plot, axis: &Axis) -> Option<(f64, f64)> {
+    let range = match plot {
         Plot::Dots(dots) => {
-            Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.1)))
+            axis.range(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.1)))
         }
-        Plot::Histogram(series) => {
-            Box::new(series.iter().flat_map(|bins| bins.bins.iter().map(|bin| bin.count)))
-        }
-        Plot::Bars { .. } => Box::new(std::iter::empty()),
-    }
+        Plot::Lines(_) | Plot::Bars { .. } => axis.range(ends(plot)),
+    };
+    let (low, high) = range?;
+    let linear = axis.spacing == Spacing::Linear;
+    let wants_zero = linear && low > 0.0 && high - low >= high / 2.0;
+    Some(if wants_zero { (0.0, high) } else { (low, high) })
+}
+
+/// Returns all values of a plot with the ends of their intervals. If no value is negative, an
+/// interval ends at zero.
+pub(super) fn ends(plot: &Plot) -> impl Iterator<Item = f64> + '_ {
+    let never_negative = values(plot).all(|(_, value)| value.value >= 0.0);
+    let least = if never_negative { 0.0 } else { f64::NEG_INFINITY };
+    values(plot).flat_map(move |(_, value)| {
+        let ends = [value.value, value.low.max(least), value.high];
+        ends.into_iter().chain(value.runs.iter().copied())
+    })
 }
 
 /// Drops points that the axes cannot show. Also returns the number of dropped points.
@@ -167,24 +220,16 @@ fn usable(plot: &Plot, x: &Axis, y: &Axis) -> (Plot, usize) {
             Plot::Lines(lines.iter().map(|line| line_on(line, x, y, &mut count)).collect())
         }
         Plot::Bars { groups, series } => {
-            let bars = |bars: &Bars| Bars {
+            let mut bars = |bars: &Bars| Bars {
                 name: bars.name.clone(),
+                look: bars.look,
                 values: bars
                     .values
                     .iter()
-                    .map(|value| value.filter(|v| count(x.holds(v.value))))
+                    .map(|value| value.as_ref().filter(|v| count(x.holds(v.value))).map(finite))
                     .collect(),
             };
-            let series: Vec<Bars> = series.iter().map(bars).collect();
-            let series = series.into_iter().map(|bars| Bars {
-                values: bars
-                    .values
-                    .into_iter()
-                    .map(|value| value.map(|value| interval(value, x)))
-                    .collect(),
-                ..bars
-            });
-            Plot::Bars { groups: groups.clone(), series: series.collect() }
+            Plot::Bars { groups: groups.clone(), series: series.iter().map(&mut bars).collect() }
         }
         Plot::Dots(dots) => {
             let mut cloud = |cloud: &Dots| {
@@ -195,18 +240,6 @@ fn usable(plot: &Plot, x: &Axis, y: &Axis) -> (Plot, usize) {
             };
             Plot::Dots(dots.iter().map(&mut cloud).collect())
         }
-        Plot::Histogram(series) => {
-            let mut bins = |bins: &Bins| {
-                let places = |bin: &Bin| x.holds(bin.from) && x.holds(bin.to) && bin.from < bin.to;
-                let kept = bins
-                    .bins
-                    .iter()
-                    .copied()
-                    .filter(|bin| count(places(bin) && y.holds(bin.count)));
-                Bins { name: bins.name.clone(), bins: kept.collect() }
-            };
-            Plot::Histogram(series.iter().map(&mut bins).collect())
-        }
     };
     (plot, skipped)
 }
@@ -215,13 +248,19 @@ fn line_on(line: &Line, x: &Axis, y: &Axis, count: &mut impl FnMut(bool) -> bool
     let kept =
         line.points.iter().filter(|(right, value)| count(x.holds(*right) && y.holds(value.value)));
     let mut points: Vec<(f64, Value)> =
-        kept.map(|&(right, value)| (right, interval(value, y))).collect();
+        kept.map(|(right, value)| (*right, finite(value))).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     Line { name: line.name.clone(), look: line.look, points }
 }
 
-/// Replaces each end of an interval that the axis cannot show by the value.
-fn interval(value: Value, axis: &Axis) -> Value {
-    let end = |end: f64| if axis.holds(end) { end } else { value.value };
-    Value { value: value.value, low: end(value.low), high: end(value.high) }
+/// Replaces each end of an interval that is not finite by the value.
+fn finite(value: &Value) -> Value {
+    let end = |end: f64| if end.is_finite() { end } else { value.value };
+    let (low, high) = (end(value.low), end(value.high));
+    Value { value: value.value, low, high, runs: value.runs.clone() }
+}
+
+/// Returns the colour class of each series.
+pub(super) fn colours<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<String> {
+    classes(looks.map(|look| *look == Look::Quoted))
 }

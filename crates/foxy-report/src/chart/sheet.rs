@@ -1,6 +1,7 @@
 //! The sheet of a picture: title, subtitle, legend and style. The colours suit colour-blind readers
 //! (after Okabe and Ito). Marks and dashes also distinguish series.
 
+use super::Look;
 use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
 
 pub(super) const WIDTH: f64 = 760.0;
@@ -11,6 +12,10 @@ pub(super) const MARGIN: f64 = 24.0;
 pub(super) enum Key {
     Line,
     Dashed,
+    /// A line without marks.
+    Steps,
+    /// A mark without a line.
+    Mark,
     Dot,
     Box,
 }
@@ -62,7 +67,8 @@ impl Sheet {
                 (x, y) = (MARGIN, y + 20.0);
             }
             self.key(*key, class, *mark, (x, y - 4.0));
-            let start = if matches!(key, Key::Line | Key::Dashed) { 28.0 } else { 17.0 };
+            let has_line = matches!(key, Key::Line | Key::Dashed | Key::Steps);
+            let start = if has_line { 28.0 } else { 17.0 };
             if !name.is_empty() {
                 self.svg.words("fx-name", (x + start, y), Anchor::Start, name);
             }
@@ -72,13 +78,18 @@ impl Sheet {
     }
 
     fn key(&mut self, key: Key, class: &str, number: usize, (x, y): (f64, f64)) {
+        let is_quoted = class == QUOTED;
+        let of_mark = format!("{} {class}", if is_quoted { "fx-quote" } else { "fx-mark" });
         match key {
-            Key::Line | Key::Dashed => {
+            Key::Line | Key::Dashed | Key::Steps => {
                 let dashes = if key == Key::Dashed { " fx-dashed" } else { "" };
                 self.svg.line(&format!("fx-line {class}{dashes}"), (x, y), (x + 22.0, y));
-                self.svg.path(&format!("fx-mark {class}"), &mark(number, x + 11.0, y), "");
+                if key != Key::Steps {
+                    self.svg.path(&of_mark, &mark(number, x + 11.0, y), "");
+                }
             }
-            Key::Dot => self.svg.path(&format!("fx-mark {class}"), &mark(0, x + 5.0, y), ""),
+            Key::Mark => self.svg.path(&of_mark, &mark(number, x + 5.0, y), ""),
+            Key::Dot => self.svg.path(&of_mark, &mark(0, x + 5.0, y), ""),
             Key::Box => {
                 let (left, top) = (at(x), at(y - 5.5));
                 self.svg.path(&format!("fx-bar {class}"), &format!("M{left} {top}h11v11h-11z"), "");
@@ -99,15 +110,34 @@ impl Sheet {
 }
 
 /// Returns the legend of several series. A single series needs no legend.
-pub(super) fn entries<'a>(names: impl Iterator<Item = (Key, &'a str)>) -> Vec<Entry> {
-    let entry = |(number, (key, name)): (usize, (Key, &str))| Entry {
-        key,
-        class: colour(number),
-        mark: number,
-        name: name.to_owned(),
+pub(super) fn entries(series: &[(Key, Look, &str)]) -> Vec<Entry> {
+    if series.len() < 2 {
+        return Vec::new();
+    }
+    let classes = classes(series.iter().map(|(_, look, _)| *look == Look::Quoted));
+    let entry = |(mark, (class, (key, _, name))): (usize, (String, &(Key, Look, &str)))| Entry {
+        key: *key,
+        class,
+        mark,
+        name: (*name).to_owned(),
     };
-    let entries: Vec<_> = names.enumerate().map(entry).collect();
-    if entries.len() > 1 { entries } else { Vec::new() }
+    classes.into_iter().zip(series).enumerate().map(entry).collect()
+}
+
+/// The colour class of quoted values.
+const QUOTED: &str = "fx-paper";
+
+/// Returns the colour class of each series. All quoted series have one class of their own.
+pub(super) fn classes(are_quoted: impl Iterator<Item = bool>) -> Vec<String> {
+    let mut ours = 0;
+    let class = |is_quoted| {
+        if is_quoted {
+            return QUOTED.into();
+        }
+        ours += 1;
+        colour(ours - 1)
+    };
+    are_quoted.map(class).collect()
 }
 
 pub(super) const COLOURS: usize = 8;
@@ -122,12 +152,15 @@ const SHEET: &str = "\
 .fx-line,.fx-whisker{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.fx-thin{stroke-width:1.4}
 .fx-dashed{stroke-dasharray:6 5}.fx-band{fill:currentColor;fill-opacity:.15}.fx-mark{fill:currentColor;stroke:#fdfdfb;stroke-width:1.3}
 .fx-bar{fill:currentColor;fill-opacity:.88}.fx-whisker{stroke:#1b1d22;stroke-width:1.2;stroke-opacity:.75}
+.fx-note{font-size:11px;fill:#6a6e76}.fx-halo{paint-order:stroke;stroke:#fdfdfb;stroke-width:3.5;stroke-linejoin:round}.fx-paper{color:#1b1d22}.fx-bar.fx-paper{fill-opacity:.62}.fx-cut,.fx-run{fill:currentColor;color:#1b1d22}
+.fx-quote{fill:#fdfdfb;stroke:currentColor;stroke-width:2}.fx-run{stroke:#fdfdfb;stroke-width:.6}.fx-line.fx-paper{stroke-width:1.4}
 .fx-dots{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;stroke-opacity:.62}
 .fx-c0{color:#0b66b0}.fx-c1{color:#d1560a}.fx-c2{color:#00886a}.fx-c3{color:#b4589a}.fx-c4{color:#b88300}.fx-c5{color:#3aa0dc}.fx-c6{color:#6b4fb3}.fx-c7{color:#5a6068}
 .fx-free{fill:#f1efe8}.fx-frame{fill:none;stroke:#a9abad;stroke-width:1}.fx-cell{fill:none;stroke:currentColor;stroke-width:1;shape-rendering:crispEdges}
 .fx-m1{color:#bcd5ea}.fx-m2{color:#86b4db}.fx-m3{color:#4a8cc4}.fx-m4{color:#1f659f}.fx-m5{color:#0b3d68}
 @media screen and (prefers-color-scheme:dark){
 .fx-ground{fill:#16181c}.fx-title{fill:#eceef1}.fx-sub{fill:#969ca6}.fx-caption{fill:#b9bec7}.fx-tick,.fx-value{fill:#a0a6b0}.fx-name{fill:#d7dae0}
+.fx-note{fill:#969ca6}.fx-halo{stroke:#16181c}.fx-paper{color:#eceef1}.fx-cut,.fx-run{color:#eceef1}.fx-run{stroke:#16181c}.fx-quote{fill:#16181c;stroke:currentColor}
 .fx-grid{stroke:#2a2d33}.fx-axis,.fx-frame{stroke:#5a5f68}.fx-mark{stroke:#16181c}.fx-whisker{stroke:#eceef1}
 .fx-c0{color:#5aaef0}.fx-c1{color:#f58a4b}.fx-c2{color:#3ccba6}.fx-c3{color:#e49ccf}.fx-c4{color:#f0bd49}.fx-c5{color:#a3d8f7}.fx-c6{color:#b3a0f0}.fx-c7{color:#b4bac4}
 .fx-free{fill:#24272c}.fx-m1{color:#2b4a63}.fx-m2{color:#2f6897}.fx-m3{color:#4290cc}.fx-m4{color:#7db9e8}.fx-m5{color:#d3e9fa}

@@ -59,6 +59,11 @@ impl Svg {
         self.push(&format!("<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>"));
     }
 
+    pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64)) {
+        let (x, y) = (at(x), at(y));
+        self.push(&format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2\"/>"));
+    }
+
     /// Adds a path. `words` is its tooltip; without words, the path has no tooltip.
     pub(super) fn path(&mut self, class: &str, outline: &str, words: &str) {
         if words.is_empty() {

@@ -36,10 +36,14 @@ impl Ticks {
     }
 }
 
-/// Adds room on both sides of a range that is a single value, because an axis needs a length.
+/// Adds room if the range is a single value. The room of zero is above it.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
-    let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
-    if low < high { (low, high) } else { (low - room, low + room) }
+    let room = low.abs() / 2.0;
+    match (low < high, low == 0.0) {
+        (true, _) => (low, high),
+        (false, true) => (0.0, 1.0),
+        (false, false) => (low - room, low + room),
+    }
 }
 
 fn stretched((low, high): (f64, f64)) -> (f64, f64) {
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn one_value_gets_an_axis_with_room_around_it() {
-        check(Spacing::Linear, (0.0, 0.0), 4, Ends::Nice, &["-1.0", "-0.5", "0", "0.5", "1.0"]);
+        check(Spacing::Linear, (0.0, 0.0), 4, Ends::Nice, &["0", "0.5", "1.0"]);
         check(Spacing::Linear, (10.0, 10.0), 4, Ends::Nice, &["5", "10", "15"]);
         check(Spacing::Doubling, (8.0, 8.0), 8, Ends::Nice, &["4", "8", "16"]);
     }

@@ -4,7 +4,9 @@
 use super::{
     AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads,
 };
-use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
+use crate::chart::{
+    Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
+};
 use crate::figure::Place;
 use crate::page::Page;
 use crate::record::{Measure, Record};
@@ -31,8 +33,8 @@ pub fn page(records: &[Record]) -> String {
     let provenance = provenance(records);
     for workload in workloads(records) {
         page.heading(workload);
-        page.table("means over the repeats, with 95 % intervals", &table(records, workload));
         charts(&mut page, records, workload, &provenance);
+        page.table("means over the repeats, with 95 % intervals", &table(records, workload));
     }
     latency_over_load(&mut page, records, &provenance);
     page.set_ups(records);
@@ -51,7 +53,7 @@ fn provenance(records: &[Record]) -> Provenance {
 }
 
 fn value(measure: &Measure) -> Value {
-    Value { value: measure.value, low: measure.low, high: measure.high }
+    Value::between(measure.value, measure.low, measure.high)
 }
 
 fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Provenance) {
@@ -64,24 +66,31 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
         page.chart(&Chart {
             title: format!("{workload}: CPU time per request"),
             provenance: provenance.clone(),
+            spread: Spread::Confidence,
             x: Axis::linear("CPU time per request", "µs"),
             y: Axis::linear("proxy", ""),
             plot: Plot::Bars {
                 groups: subjects.iter().map(ToString::to_string).collect(),
-                series: vec![Bars { name: "CPU time".into(), values: processor }],
+                series: vec![Bars {
+                    name: "CPU time".into(),
+                    look: Look::Solid,
+                    values: processor,
+                }],
             },
         });
     }
-    let distributions = lines(&subjects, |subject| distribution(records, workload, subject));
+    let distributions =
+        lines(&subjects, Look::Steps, |subject| distribution(records, workload, subject));
     if !distributions.is_empty() {
         let title = format!("{workload}: distribution of latency");
         page.chart(&Chart::distribution(title, "latency", provenance.clone(), distributions));
     }
-    let timelines = lines(&subjects, |subject| timeline(records, workload, subject));
+    let timelines = lines(&subjects, Look::Steps, |subject| timeline(records, workload, subject));
     if !timelines.is_empty() {
         page.chart(&Chart {
             title: format!("{workload}: requests a second over the run"),
             provenance: provenance.clone(),
+            spread: Spread::Confidence,
             x: Axis::linear("share of the run's requests", "").showing(0.0).showing(1.0),
             y: Axis::linear("requests a second", "1/s").showing(0.0),
             plot: Plot::Lines(timelines),
@@ -90,14 +99,10 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
 }
 
 /// Makes a line for each proxy with points.
-fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
+fn lines(subjects: &[&str], look: Look, points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
     let line = |subject: &&str| {
         let points = points(subject);
-        (!points.is_empty()).then(|| Line {
-            name: (*subject).to_owned(),
-            look: Look::Solid,
-            points,
-        })
+        (!points.is_empty()).then(|| Line { name: (*subject).to_owned(), look, points })
     };
     subjects.iter().filter_map(line).collect()
 }
@@ -162,9 +167,10 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
             page.chart(&Chart {
                 title: format!("{name}: {words} over load"),
                 provenance: provenance.clone(),
+                spread: Spread::Confidence,
                 x: Axis::linear("offered", "1/s").showing(0.0),
                 y: Axis::logarithmic(words, "µs"),
-                plot: Plot::Lines(lines(&subjects, at)),
+                plot: Plot::Lines(lines(&subjects, Look::Solid, at)),
             });
         }
     }

@@ -3,10 +3,12 @@
 
 pub mod conditions;
 mod number_words;
+mod picture;
 pub mod quotes;
 mod verdict;
 
 pub use conditions::{Condition, NoVerdictReason};
+pub use picture::charts;
 pub use quotes::QuoteKind;
 pub use verdict::{Verdict, judge_order, within};
 
@@ -62,6 +64,9 @@ pub struct FigureRow {
     pub low: Option<f64>,
     /// Highest value of all runs.
     pub high: Option<f64>,
+    /// Value of each run, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<f64>,
     /// Unit of all values.
     pub unit: String,
     /// `ours` divided by `quoted`.
@@ -103,6 +108,7 @@ impl FigureRow {
             ours: mean,
             low: values.iter().copied().reduce(f64::min),
             high: values.iter().copied().reduce(f64::max),
+            runs: if values.len() > 1 { values.clone() } else { Vec::new() },
             unit: unit.into(),
             ratio: None,
             verdict: Verdict::NoQuote,

@@ -4,6 +4,7 @@
 //! the seal.
 
 use super::number_words::{Expression, numbers_in};
+use crate::chart::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -119,6 +120,13 @@ static QUOTES: LazyLock<Vec<Quote>> =
 /// Returns the line of the table for a row of a figure.
 pub fn quote(figure: &str, row: &str) -> Option<&'static Quote> {
     QUOTES.iter().find(|quote| quote.fits(figure, row))
+}
+
+/// Returns the quoted value of a row, for a chart.
+pub fn in_chart(figure: &str, row: &str) -> Option<Value> {
+    let quote = quote(figure, row)?;
+    let range = quote.value.as_ref()?;
+    Some(Value::between(quote.middle()?, *range.start(), *range.end()))
 }
 
 /// The lines of the table that begin with this mark have the seal and the papers' checksums.

@@ -1,11 +1,11 @@
-//! Makes pages from run records: facts, rows of figures, measures, and a chart for each kind of
-//! timeline or distribution.
+//! Makes pages from run records: facts and charts first, then rows of figures and measures.
 
 use super::Page;
-use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
+use super::charts::charts;
+use crate::chart::Provenance;
 use crate::figure::{FigureRow, Place, figure_table};
 use crate::number::readable;
-use crate::record::{Measure, Record, RequestClass, Subject, Timeline};
+use crate::record::{Measure, Record, RequestClass, Subject};
 use crate::table::Table;
 use foxy_base::ByteSize;
 
@@ -20,10 +20,10 @@ impl Page {
         page
     }
 
-    /// Adds all records of a run. A setup record replaces the scale of `provenance`.
+    /// Adds all records of a run: facts, charts, then tables. A setup record replaces the scale of
+    /// `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
         for record in records {
             match record {
                 Record::Setup(setup) => {
@@ -33,10 +33,6 @@ impl Page {
                 Record::FigureRow(row) => rows.push(row.clone()),
                 Record::Measure(measure) => measures.push(measure),
                 Record::RequestClass(class) => classes.push(class),
-                Record::Timeline(timeline) => timelines.push(timeline),
-                Record::Histogram { name, subject, quantiles, .. } => {
-                    distributions.push((name.as_str(), distribution(subject, quantiles)));
-                }
                 Record::FailedRun { subject, reason } | Record::LeftOut { subject, reason } => {
                     self.paragraph(&format!("{subject}: {reason}"));
                 }
@@ -44,15 +40,20 @@ impl Page {
                     let words: Vec<String> = conditions.iter().map(ToString::to_string).collect();
                     self.paragraph(&format!("{subject}: no verdict: {}", words.join("; ")));
                 }
-                Record::Subject(_) | Record::End { held: true } => {}
                 Record::End { held: false } => self.paragraph("A bar that was given was missed."),
+                Record::Subject(_)
+                | Record::End { held: true }
+                | Record::Picture { .. }
+                | Record::Timeline(_)
+                | Record::Histogram { .. } => {}
             }
+        }
+        for chart in charts(records, &provenance) {
+            self.chart(&chart);
         }
         self.figure_rows(&rows);
         self.measures(&measures);
         self.classes(&classes);
-        self.timelines(&timelines, &provenance);
-        self.distributions(distributions, &provenance);
     }
 
     /// Adds the setup of each measured proxy.
@@ -127,57 +128,4 @@ impl Page {
         self.heading("Classes of requests");
         self.table("", &table);
     }
-
-    fn timelines(&mut self, timelines: &[&Timeline], provenance: &Provenance) {
-        let named: Vec<_> =
-            timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
-        for (name, group) in grouped(named) {
-            let line = |timeline: &&Timeline| Line {
-                name: timeline.subject.clone(),
-                look: Look::Solid,
-                points: timeline
-                    .points
-                    .iter()
-                    .map(|&(time, value)| (time, Value::exact(value)))
-                    .collect(),
-            };
-            let unit = group.first().map_or("", |timeline| timeline.unit.as_str());
-            self.chart(&Chart {
-                title: format!("{} over time", spoken(name)),
-                provenance: provenance.clone(),
-                x: Axis::linear("time", "s"),
-                y: Axis::linear(&spoken(name), unit),
-                plot: Plot::Lines(group.iter().map(line).collect()),
-            });
-        }
-    }
-
-    fn distributions(&mut self, distributions: Vec<(&str, Line)>, provenance: &Provenance) {
-        for (name, lines) in grouped(distributions) {
-            let title = format!("Distribution of {}", spoken(name));
-            self.chart(&Chart::distribution(title, &spoken(name), provenance.clone(), lines));
-        }
-    }
-}
-
-fn distribution(subject: &str, quantiles: &[(f64, u64)]) -> Line {
-    let points =
-        shares_over_times(quantiles.iter().map(|&(share, latency)| (share, latency as f64)));
-    Line { name: subject.into(), look: Look::Solid, points }
-}
-
-/// Groups values by name, in order of first occurrence.
-fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
-    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
-    for (name, value) in named {
-        match groups.iter_mut().find(|group| group.0 == name) {
-            Some(group) => group.1.push(value),
-            None => groups.push((name, vec![value])),
-        }
-    }
-    groups
-}
-
-fn spoken(name: &str) -> String {
-    name.replace('_', " ")
 }

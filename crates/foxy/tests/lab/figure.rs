@@ -21,13 +21,20 @@ fn a_figure_is_a_table_pictures_and_records() {
     let read = |path: &str| std::fs::read_to_string(path).expect("written");
     assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
     assert!(read(&format!("{out}/001-fig9.csv")).lines().count() > 100);
-    assert!(read(&format!("{out}/001-table1.svg")).starts_with("<svg"));
-    assert!(read(&format!("{out}/001-table1.csv")).contains("URL-read, quoted"));
+    let table = read(&format!("{out}/001-table1.svg"));
+    assert!(table.contains("<title>URL-read: the paper: 3.977</title>"), "{table}");
     assert_eq!(read(&format!("{out}/001-table1-rows.csv")).lines().count(), 4);
-    assert!(read(&html).contains("001-fig9") && read(&html).contains(reasons));
+    let page = read(&html);
+    assert!(page.contains("001-fig9") && page.contains(reasons));
+    assert!(page.find("<figure>") < page.find("<table>"), "the first chart is before the tables");
     let records = read(&json);
     assert!(records.contains(r#""reasons":["few-seeds","one-scale","fitted-to-quote"]"#));
     assert!(records.lines().next().expect("a setup").contains("\"scale\":0.02"), "{records}");
+    assert_eq!(records.matches("\"kind\":\"picture\"").count(), 1, "{records}");
+    let (code, drawn, err) = foxy(&["report", &json, "--out", &path("again")]);
+    assert_eq!((code, drawn.trim()), (Some(0), "run.html: 2 pictures"), "{err}");
+    let again = read(&path("again/run-1.svg"));
+    assert_eq!(again, read(&format!("{out}/001-fig9.svg")), "a record gives the same picture");
     assert_eq!(
         records.lines().filter(|line| line.contains("\"kind\":\"figure-row\"")).count(),
         4,

@@ -1,6 +1,7 @@
 //! `foxy figure`: reproduces tables and figures of published papers, on a model of a disk and on
 //! real file systems and proxies.
 
+mod kept;
 mod outputs;
 pub mod requirements;
 
@@ -18,11 +19,12 @@ use foxy_cli::terminal;
 use foxy_device::{DiskProfile, Root, calibrate};
 use foxy_lab::simulation::figures::{Extent, FIGURES, Figure, FigureEntry, Lab, RecordedTrace};
 use foxy_lab::simulation::storage::runs::Watch;
-use foxy_report::figure::{FigureRow, Place, as_text};
+use foxy_report::figure::{FigureRow, Place, as_text, scale_text};
+use kept::Kept;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
@@ -52,6 +54,9 @@ numbers), words (only a direction, such as faster) or edition (stated in another
 
 The modelled disk stores its content, so a run at full scale uses up to 6.5 GB of memory. Runs \
 execute in parallel as far as cores and memory allow.
+
+With --resume, an interrupted run can continue: a later run with this file leaves out the figures \
+that are finished.
 
 `all` leaves out the figures that put load on servers, because they take minutes at any scale. \
 To make them, name them in addition. `requirements` prints what the papers require, the state of \
@@ -117,6 +122,7 @@ pub fn command() -> Command {
             "DIR",
             "Folder for measured figures [default: the system's temporary folder]",
         ))
+        .arg(kept::argument())
         .arg(path("out", "DIR", "Write each picture to this folder, as SVG and as CSV data"))
         .arg(path("markdown", "FILE", "Write the table to this Markdown file"))
         // The parser does not require that these folders exist. They may be inside the folder of
@@ -184,22 +190,22 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             "the model disk differs from its calibration, so foxy makes no figure".into(),
         ));
     }
-    let label = Mutex::new(Progress::new("figures", None));
-    let progress = |done: usize, total: usize| {
-        let mut line = label.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        line.update_of(done as u64, total as u64);
-    };
-    let mut made = make(&wanted, &Lab::new(extent.clone(), &progress), matches)?;
+    let kept = Kept::open(matches)?;
+    let line = Mutex::new(Progress::new("figures", None));
+    let progress =
+        |done: usize, total: usize| lock_line(&line).update_of(done as u64, total as u64);
+    let making = Making { kept: &kept, line: &line, matches };
+    let mut made = making.all(&wanted, &Lab::new(extent.clone(), &progress))?;
     let second = match extents.get(1) {
         Some(extent) => {
             let scaled: Vec<Wanted> =
                 wanted.iter().copied().filter(|figure| figure.is_in_all()).collect();
-            make(&scaled, &Lab::new(extent.clone(), &progress), matches)?
+            making.all(&scaled, &Lab::new(extent.clone(), &progress))?
         }
         None => Vec::new(),
     };
-    let (recorded, recorded_second) = recorded(matches, &wanted, &extents, &progress)?;
-    drop(label);
+    let (recorded, recorded_second) = making.recorded(&wanted, &extents, &progress)?;
+    drop(line);
     made.extend(recorded);
     settle(&mut made, &[second, recorded_second].concat());
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
@@ -209,30 +215,75 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 type Made = Vec<(Wanted, Figure)>;
 
-/// Makes the figures for a trace file: from the whole trace, and again from its beginning as the
-/// second scale.
-fn recorded(
-    matches: &ArgMatches,
-    wanted: &[Wanted],
-    extents: &[Extent],
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<(Made, Made), Failure> {
-    let Some(file) = matches.get_one::<PathBuf>("trace") else {
-        return Ok((Vec::new(), Vec::new()));
-    };
-    let (trace, _) = logs::read_log(matches, "--trace ", file)?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let whole = RecordedTrace { name, trace };
-    let make = |recorded: RecordedTrace| -> Made {
-        let lab = Lab::of_trace(&extents[0], recorded, progress);
-        let entries = wanted.iter().filter_map(|&one| match one {
-            Wanted::Model(entry) if entry.takes_trace() => Some((one, entry.make(&lab))),
-            _ => None,
-        });
-        entries.collect()
-    };
-    let second = extents.get(1).map(|second| whole.first(second.scale / extents[0].scale));
-    Ok((make(whole), second.map(make).unwrap_or_default()))
+/// The parts of a run that all figures share.
+#[derive(Clone, Copy)]
+struct Making<'a> {
+    kept: &'a Kept,
+    line: &'a Mutex<Progress>,
+    matches: &'a ArgMatches,
+}
+
+fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Making<'_> {
+    /// Makes the figures on the model, then the measured figures.
+    fn all(&self, wanted: &[Wanted], lab: &Lab) -> Result<Made, Failure> {
+        let (mut made, total) = (Vec::new(), wanted.len());
+        let mut watch = Watch::default();
+        if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
+            watch.stop = interrupted()?;
+        }
+        let context = Context { lab, folder: folder(self.matches), watch: &watch };
+        for (number, &one) in (1..).zip(wanted) {
+            let (name, scale) = (one.name(), scale_text(lab.extent().scale));
+            lock_line(self.line).begin(&format!("figure {number} of {total}, {name}, {scale}"));
+            let make = || match one {
+                Wanted::Model(entry) => entry.make(lab),
+                Wanted::Measured(entry) => entry.make(&context),
+            };
+            made.push((one, self.kept.figure(name, lab.extent(), make)?));
+            if watch.stop.load(Relaxed) {
+                return Err(Failure::Failed(
+                    "figure: stopped by a signal; its files are removed".into(),
+                ));
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes the figures of the trace file: of the whole file, and of its beginning as the second
+    /// scale.
+    fn recorded(
+        &self,
+        wanted: &[Wanted],
+        extents: &[Extent],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<(Made, Made), Failure> {
+        let Some(file) = self.matches.get_one::<PathBuf>("trace") else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let (trace, _) = logs::read_log(self.matches, "--trace ", file)?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let whole = RecordedTrace { name, trace };
+        let make = |recorded: RecordedTrace| -> Result<Made, Failure> {
+            let trace = recorded.name.clone();
+            let lab = Lab::of_trace(&extents[0], recorded, progress);
+            let entries = wanted.iter().filter_map(|&one| match one {
+                Wanted::Model(entry) if entry.takes_trace() => Some((one, entry)),
+                _ => None,
+            });
+            let make = |(one, entry): (Wanted, &FigureEntry)| {
+                let name = format!("{} of {trace}", entry.name);
+                lock_line(self.line).begin(&format!("figure {name}"));
+                Ok((one, self.kept.figure(&name, lab.extent(), || entry.make(&lab))?))
+            };
+            entries.map(make).collect()
+        };
+        let second = extents.get(1).map(|second| whole.first(second.scale / extents[0].scale));
+        Ok((make(whole)?, second.map(make).transpose()?.unwrap_or_default()))
+    }
 }
 
 /// Compares each row with the same row at the second scale. Then removes verdicts whose conditions
@@ -266,33 +317,6 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option
     let claimed = claim("--folder", &folder)?;
     remove_leftovers(&folder);
     Ok((lock, claimed))
-}
-
-fn make(
-    wanted: &[Wanted],
-    lab: &Lab,
-    matches: &ArgMatches,
-) -> Result<Vec<(Wanted, Figure)>, Failure> {
-    let mut made = Vec::new();
-    for &one in wanted {
-        if let Wanted::Model(entry) = one {
-            made.push((one, entry.make(lab)));
-        }
-    }
-    let mut watch = Watch::default();
-    if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
-        watch.stop = interrupted()?;
-    }
-    let context = Context { lab, folder: folder(matches), watch: &watch };
-    for &one in wanted {
-        if let Wanted::Measured(entry) = one {
-            made.push((one, entry.make(&context)));
-        }
-    }
-    if watch.stop.load(Relaxed) {
-        return Err(Failure::Failed("figure: stopped by a signal; its files are removed".into()));
-    }
-    Ok(made)
 }
 
 fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {

@@ -6,9 +6,9 @@ use crate::experiment;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_lab::simulation::figures::picture::Drawing;
-use foxy_lab::simulation::figures::{Extent, Figure};
+use foxy_lab::simulation::figures::{Extent, Figure, Picture};
 use foxy_report::chart::Provenance;
-use foxy_report::figure::{FigureRow, as_csv, as_markdown, figure_table};
+use foxy_report::figure::{FigureRow, as_csv, as_markdown, charts, figure_table};
 use foxy_report::page::Page;
 use foxy_report::{Record, Setup};
 use std::fs::OpenOptions;
@@ -55,12 +55,9 @@ pub fn write(
         matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
     let html = matches.get_one::<PathBuf>("html");
     let html = html.map(|file| write_file(file, &page(&setup, made, extent, rows)));
-    let records = experiment::write(
-        matches,
-        setup,
-        rows.iter().cloned().map(Record::FigureRow).collect(),
-        true,
-    );
+    let mut records: Vec<Record> = rows.iter().cloned().map(Record::FigureRow).collect();
+    records.extend(made.iter().flat_map(|(entry, figure)| picture_records(*entry, figure, extent)));
+    let records = experiment::write(matches, setup, records, true);
     [pictures, markdown, html, Some(records)].into_iter().flatten().collect()
 }
 
@@ -75,40 +72,61 @@ fn write_pictures(
         let base = format!("{}{}", entry.name(), if is_recorded { "-trace" } else { "" });
         let rows = folder.join(format!("{base}-rows.csv"));
         write_file(&rows, &as_csv(&figure.rows))?;
-        for (number, picture) in (1..).zip(&figure.pictures) {
-            let name =
-                if figure.pictures.len() == 1 { base.clone() } else { format!("{base}-{number}") };
-            write_file(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
-            let drawing = picture.drawing(provenance(*entry, extent));
+        let drawings = drawings(*entry, figure, extent);
+        for (number, drawing) in (1..).zip(&drawings) {
+            let name = if drawings.len() == 1 { base.clone() } else { format!("{base}-{number}") };
             write_file(&folder.join(format!("{name}.svg")), &drawing.svg())?;
+            if let Some(picture) = figure.pictures.get(number - 1) {
+                write_file(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
+            }
         }
     }
     Ok(())
 }
 
-fn provenance(entry: Wanted, extent: &Extent) -> Provenance {
+/// Returns the pictures of a figure, then charts of its rows.
+fn drawings(entry: Wanted, figure: &Figure, extent: &Extent) -> Vec<Drawing> {
+    let provenance = provenance(entry, figure, extent);
+    let pictures = figure.pictures.iter().map(|picture| picture.drawing(provenance.clone()));
+    pictures.chain(charts(&figure.rows, false).into_iter().map(Drawing::Chart)).collect()
+}
+
+/// Returns the provenance of the pictures of a figure. The rows say at which scale and where they
+/// were measured.
+fn provenance(entry: Wanted, figure: &Figure, extent: &Extent) -> Provenance {
+    let row = figure.rows.iter().find(|row| row.ours.is_some());
     Provenance {
         source: entry.name().into(),
-        place: entry.place(),
-        scale: extent.scale,
+        place: row.map_or(entry.place(), |row| row.place),
+        scale: row.map_or(extent.scale, |row| row.scale),
         quick: false,
         seeds: u32::try_from(extent.seeds.len()).unwrap_or(u32::MAX),
     }
 }
 
+/// Returns the charts of a figure as records. Maps are too large for records.
+fn picture_records(entry: Wanted, figure: &Figure, extent: &Extent) -> Vec<Record> {
+    let record = |picture: &Picture| match picture.drawing(provenance(entry, figure, extent)) {
+        Drawing::Chart(chart) => Some(Record::Picture { figure: entry.name().into(), chart }),
+        Drawing::Map(_) => None,
+    };
+    figure.pictures.iter().filter_map(record).collect()
+}
+
 fn page(setup: &Setup, made: &[(Wanted, Figure)], extent: &Extent, rows: &[FigureRow]) -> String {
-    let mut page = Page::new("The seeds' tables and figures");
+    let mut page = Page::new("The papers' tables and figures");
     page.setup(setup);
-    page.table("Quoted, ours, and what that comes to", &figure_table(rows));
     for (entry, figure) in made {
         page.heading(&format!("{}: {}", entry.name(), entry.title()));
-        for picture in &figure.pictures {
-            match picture.drawing(provenance(*entry, extent)) {
+        for drawing in drawings(*entry, figure, extent) {
+            match drawing {
                 Drawing::Chart(chart) => page.chart(&chart),
                 Drawing::Map(map) => page.map(&map),
             }
         }
     }
+    page.heading("All values");
+    page.table("Quoted, ours, and the verdict", &figure_table(rows));
     page.html()
 }
 

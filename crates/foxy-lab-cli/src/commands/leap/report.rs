@@ -270,7 +270,7 @@ impl ReplayOutcome<'_> {
     fn distribution(&self, setup: &Setup) -> Chart {
         let line = |path: &foxy_lab::leap::PathReport| Line {
             name: path.name.clone(),
-            look: if path.name == "direct" { Look::Dashed } else { Look::Solid },
+            look: Look::Steps,
             points: shares_over_times(
                 path.latencies.quantiles().into_iter().map(|(share, time)| (share, time as f64)),
             ),

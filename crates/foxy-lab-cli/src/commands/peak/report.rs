@@ -7,7 +7,7 @@ use foxy_cli::failure::Failure;
 use foxy_lab::LoadReport;
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::load::peak::{END, Finder, SUMMARY_FROM, Search, Window};
-use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::chart::Provenance;
 use foxy_report::figure::{Condition, NoVerdictReason, Verdict};
 use foxy_report::{Measure, Page, Record, Setup, Timeline};
 use std::sync::atomic::Ordering::Relaxed;
@@ -124,8 +124,8 @@ impl PeakOutcome<'_> {
         measures
     }
 
-    /// Builds the HTML page with charts of load and response time while the cache fills, as in
-    /// appendix D of *Squid: The Definitive Guide*.
+    /// Builds the HTML page. Its charts of load and response time while the cache fills are those
+    /// of appendix D of *Squid: The Definitive Guide*.
     fn page(&self, setup: &Setup, records: &[Record]) -> String {
         let setting = format!(
             "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \
@@ -140,29 +140,7 @@ impl PeakOutcome<'_> {
             None,
             &self.warnings(),
         );
-        page.records(records, Provenance::of_run("", setup));
-        page.heading("Over the fill");
-        let provenance = Provenance::of_run("000 Appendix D", setup);
-        for (name, unit, value) in TRACES {
-            let words = name.replace('_', " ");
-            let points = self
-                .finder
-                .windows()
-                .iter()
-                .map(|window| (window.fill, Value::exact(value(window))))
-                .collect();
-            page.chart(&Chart {
-                title: format!("{words} over fill"),
-                provenance: provenance.clone(),
-                x: Axis::linear("cachable misses / cache size", ""),
-                y: Axis::linear(&words, unit).showing(0.0),
-                plot: Plot::Lines(vec![Line {
-                    name: self.subject.into(),
-                    look: Look::Solid,
-                    points,
-                }]),
-            });
-        }
+        page.records(records, Provenance::of_run("000 Appendix D", setup));
         page.html()
     }
 }

@@ -7,7 +7,7 @@ use crate::peers::usage::Spent;
 use foxy_base::ByteSize;
 use foxy_cli::units::show_duration;
 use foxy_lab::load::wpb::{LATENCY, Part, PointReport, scale};
-use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
 
@@ -263,6 +263,7 @@ impl Outcome<'_> {
         Chart {
             title: format!("{title}: {}", self.plan.subject),
             provenance,
+            spread: Spread::default(),
             x: Axis::linear("clients", "").showing(0.0),
             y: y.showing(0.0),
             plot: Plot::Lines(lines),

@@ -4,7 +4,7 @@
 use super::Figure;
 use super::evidence::fills;
 use super::lab::Lab;
-use super::picture::{Picture, Series, StoreMap, Style};
+use super::picture::{Picture, StoreMap, line, paper, quoted, steps};
 use super::throughput::ratios;
 use super::trial::{Trial, TrialResult};
 use crate::simulation::storage::drive::{TimeSource, VirtualTime};
@@ -13,8 +13,9 @@ use foxy_device::mechanical::SystemProfile;
 use foxy_device::{
     Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath,
 };
+use foxy_report::chart::{Dots, Line};
+use foxy_report::figure::quotes::in_chart;
 use foxy_report::figure::{Condition, FigureRow, judge_order};
-use foxy_report::statistics::mean;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ const FILES: u32 = 64;
 /// Figure 15 counts two consecutive reads as near if at most this number of blocks lies between
 /// them.
 const NEAR: usize = 10;
+/// The requests, in thousands, with which the paper warms up the disk of Figure 14.
+const WARM: f64 = 300.0;
 const NAMES: [&str; 2] = ["without locality buffers", "128 locality buffers"];
 
 /// The mean times in milliseconds to create and to delete a file of this size.
@@ -45,11 +48,15 @@ pub fn figure_2(lab: &Lab) -> Figure {
     let values = |times: &[FileTimes], of: fn(&FileTimes) -> f64| -> Vec<f64> {
         times.iter().map(of).collect()
     };
-    let line = |name: &str, of: fn(&FileTimes) -> f64| {
-        let means = times.iter().map(|times| mean(&values(times, of)));
-        Series::new(name, (0..).map(f64::from).zip(means).collect())
+    let over_size = |name: &str, of: fn(&FileTimes) -> f64| {
+        line(name, (0..).map(f64::from).zip(times.iter().map(|times| values(times, of))))
     };
-    let series = vec![line("create", |time| time.create), line("delete", |time| time.delete)];
+    let lines = vec![
+        over_size("foxy's model: create", |time| time.create),
+        over_size("foxy's model: delete", |time| time.delete),
+        quoted("create", 0.0, "001-fig2", "create, empty file"),
+        quoted("delete", 0.0, "001-fig2", "delete, empty file"),
+    ];
     let create = |kilobytes: usize| values(&times[kilobytes], |time| time.create);
     let row = |name: &str, values: &[f64]| FigureRow::of("001-fig2", name, "ms", values);
     let growth = ratios(&create(10), &create(0));
@@ -67,15 +74,12 @@ pub fn figure_2(lab: &Lab) -> Figure {
             .judged()
             .shape(grows),
     );
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        [
-            "Fig 2: file management overhead of a file system",
-            "file size, KB",
-            "time per operation, ms",
-        ],
-        series,
-    )];
+    let titles = [
+        "Fig 2: time to create and to delete a file, by its size",
+        "file size, KB",
+        "time per operation, ms",
+    ];
+    let pictures = vec![Picture::lines(titles, lines)];
     Figure { rows, pictures }
 }
 
@@ -155,18 +159,18 @@ fn head_plot(lab: &Lab, scheme: &'static str, title: &str, figure: &str) -> Figu
         let kept = heads.iter().filter(|head| head.is_read == is_read);
         kept.map(|head| (head.seconds - start, head.megabytes)).collect()
     };
-    let series = vec![Series::new("writes", points(false)), Series::new("reads", points(true))];
-    let pictures =
-        vec![Picture::plot(Style::Dots, [title, "time, s", "place on the disk, MB"], series)];
+    let dots = |name: &str, is_read| Dots { name: name.into(), points: points(is_read) };
+    let dots = vec![dots("writes", false), dots("reads", true)];
+    let pictures = vec![Picture::dots([title, "time, s", "place on the disk, MB"], dots)];
     Figure { rows, pictures }
 }
 
 pub fn figure_8(lab: &Lab) -> Figure {
-    head_plot(lab, "buddy", "Fig 8: disk head positions under BUDDY", "001-fig8")
+    head_plot(lab, "buddy", "Fig 8: positions of the disk head under BUDDY", "001-fig8")
 }
 
 pub fn figure_9(lab: &Lab) -> Figure {
-    head_plot(lab, "stream", "Fig 9: disk head positions under STREAM", "001-fig9")
+    head_plot(lab, "stream", "Fig 9: positions of the disk head under STREAM", "001-fig9")
 }
 
 /// Returns the results of STREAM-PACKETIZER, and of STREAM-LOC, which adds locality buffers (a
@@ -194,7 +198,7 @@ pub fn figure_13(lab: &Lab) -> Figure {
         let end = runs.last().map_or(0, |run| run.0 + run.1);
         Some(StoreMap { name: name.to_owned(), slots: slots.max(end), free_runs: runs })
     });
-    let title = "Fig 13: free space (light) at the end".into();
+    let title = "Fig 13: free space (light) at the end, without and with locality buffers".into();
     Figure { rows, pictures: vec![Picture::Map { title, stores: stores.collect() }] }
 }
 
@@ -222,16 +226,27 @@ pub fn figure_14(lab: &Lab) -> Figure {
             .shape(larger)
             .under(fills(&[&both[0], &both[1]])),
     ];
-    let series = both.iter().zip(NAMES).map(|(results, name)| {
-        let points = results.first().map(|result| result.observed.chunks.clone());
-        Series::new(name, points.unwrap_or_default())
-    });
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        ["Fig 14: mean size of free chunks", "URL-gets, thousands", "mean free chunk, KB"],
-        series.collect(),
-    )];
-    Figure { rows, pictures }
+    let chunks = |results: &[Arc<TrialResult>]| -> Vec<(f64, Vec<f64>)> {
+        let first = results.first().map_or(&[][..], |result| &result.observed.chunks);
+        let at = |(number, &(gets, _)): (usize, &(f64, f64))| {
+            let of = |result: &Arc<TrialResult>| Some(result.observed.chunks.get(number)?.1);
+            (gets, results.iter().filter_map(of).collect())
+        };
+        first.iter().enumerate().map(at).collect()
+    };
+    let mut lines: Vec<Line> =
+        both.iter().zip(NAMES).map(|(results, name)| steps(name, chunks(results))).collect();
+    let last = lines[0].points.last().map_or(0.0, |point| point.0);
+    let level = in_chart("001-fig14", "mean free chunk, 128 locality buffers");
+    // The paper warms the disk up with 300,000 requests.
+    let of_paper = [WARM.min(last), last].map(|gets| (gets, level.clone()));
+    lines.push(paper(NAMES[1], of_paper));
+    let titles = [
+        "Fig 14: mean size of free chunks, without and with locality buffers",
+        "URL-gets, thousands",
+        "mean free chunk, KB",
+    ];
+    Figure { rows, pictures: vec![Picture::lines(titles, lines)] }
 }
 
 pub fn figure_15(lab: &Lab) -> Figure {
@@ -256,22 +271,21 @@ pub fn figure_15(lab: &Lab) -> Figure {
         judge_order(&mut pair);
         rows.extend(pair);
     }
-    let series = both.iter().zip(NAMES).map(|(results, name)| {
-        let distances =
-            results.first().map(|result| &result.observed.distances[..30]).unwrap_or_default();
-        let counts = distances.iter().map(|&count| count as f64);
-        Series::new(name, (0..).map(f64::from).zip(counts).collect())
-    });
-    let pictures = vec![Picture::plot(
-        Style::Histogram,
-        [
-            "Fig 15: distances of reads from the one before",
-            "distance from the end of the read before, blocks of 8 KiB",
-            "reads",
-        ],
-        series.collect(),
-    )];
-    Figure { rows, pictures }
+    let within = |results: &[Arc<TrialResult>]| -> Vec<(f64, Vec<f64>)> {
+        (1..=30).map(|blocks| (blocks as f64, share(results, blocks))).collect()
+    };
+    let mut lines: Vec<Line> =
+        both.iter().zip(NAMES).map(|(results, name)| steps(name, within(results))).collect();
+    lines.extend(NAMES.map(|name| {
+        let row = |what: &str| in_chart("001-fig15", &format!("reads {what}, {name}"));
+        paper(name, [(1.0, row("of the next block")), (10.0, row("within ten blocks"))])
+    }));
+    let titles = [
+        "Fig 15: how near each read is to the read before",
+        "distance from the end of the read before, blocks of 8 KiB, at most",
+        "share of reads, %",
+    ];
+    Figure { rows, pictures: vec![Picture::lines(titles, lines)] }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@
 use super::Figure;
 use super::evidence::{disk_is_no_limit, fills};
 use super::lab::Lab;
-use super::picture::{Picture, Series, Style};
+use super::picture::{Picture, steps};
 use super::throughput::ratios;
 use super::trial::{Eviction, Mix, Trial, TrialResult};
+use foxy_report::chart::Line;
 use foxy_report::figure::{Condition, FigureRow};
-use foxy_report::statistics::mean;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ const EARLY: Range<f64> = 0.25..0.75;
 const LATE: Range<f64> = 1.5..2.0;
 
 pub fn over_the_fill(lab: &Lab) -> Figure {
-    let (mut rows, mut series) = (Vec::new(), Vec::new());
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let (mix, eviction) = (Mix { repeats: 0.0, ..Mix::PAPER }, Eviction::ByItself);
     for (scheme, trend) in SCHEMES {
         let results = lab.over_seeds(Trial { mix, eviction, ..Trial::of(scheme, 1) });
@@ -64,17 +64,14 @@ pub fn over_the_fill(lab: &Lab) -> Figure {
             Some(trend) => judged(row, trend, &ratios, &results),
             None => row.with_note(refused(&results)),
         });
-        series.extend(results.first().map(|result| rate_series(scheme, result)));
+        lines.push(relative(scheme, &results));
     }
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        [
-            "Throughput over the fill, on the model",
-            "bytes written over the size of the cache",
-            RATE,
-        ],
-        series,
-    )];
+    let titles = [
+        "Throughput while the cache fills (in the paper, ufs and aufs fall and coss stays flat)",
+        "bytes written over the size of the cache",
+        "URL-writes/s, times those of the first quarter to three quarters",
+    ];
+    let pictures = vec![Picture::lines(titles, lines)];
     Figure { rows, pictures }
 }
 
@@ -127,16 +124,22 @@ fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
     (last.asked - first.asked) as f64 / (last.seconds - first.seconds)
 }
 
-/// Returns the rate over the run, with one point for each tenth of a fill. With shorter spans,
-/// writes that wait in buffers would show as noise.
-fn rate_series(scheme: &str, result: &TrialResult) -> Series {
-    let tenths = (0..).map(|tenth| f64::from(tenth) / 10.0);
-    let last = result.observed.progress.last().map_or(0.0, |seen| seen.fills);
-    let points = tenths
-        .take_while(|from| from + 0.1 <= last)
-        .map(|from| (mean(&[from, from + 0.1]), rate(result, &(from..from + 0.1))))
-        .filter(|(_, rate)| rate.is_finite());
-    Series::new(scheme, points.collect())
+/// The width of a step of the picture, in fills. Shorter steps would show pending writes as noise.
+const STEP: f64 = 0.25;
+
+/// Returns the rates over the fill, relative to the rate in the early window.
+fn relative(scheme: &str, results: &[Arc<TrialResult>]) -> Line {
+    let last = results
+        .iter()
+        .filter_map(|result| result.observed.progress.last())
+        .map(|seen| seen.fills)
+        .fold(f64::INFINITY, f64::min);
+    let starts = (0..).map(|step| f64::from(step) * STEP).take_while(|from| from + STEP <= last);
+    let at = |from: f64| -> Vec<f64> {
+        let runs = results.iter();
+        runs.map(|result| rate(result, &(from..from + STEP)) / rate(result, &EARLY)).collect()
+    };
+    steps(scheme, starts.map(|from| (from, at(from))))
 }
 
 #[cfg(test)]

@@ -17,9 +17,10 @@ pub use lab::{Extent, Lab, RecordedTrace};
 pub use picture::Picture;
 
 use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     pub rows: Vec<FigureRow>,
     pub pictures: Vec<Picture>,

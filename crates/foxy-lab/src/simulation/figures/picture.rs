@@ -1,26 +1,11 @@
-//! The pictures of a figure: their data, and the chart or map that shows the data.
+//! The pictures of a figure: their data, and the chart or map that shows the data. Each point has
+//! the values of all seeds. Points of the paper come from the table of quotes.
 
 use foxy_report::chart::map::{Content, Map, MapState, Shading};
-use foxy_report::chart::{Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value};
+use foxy_report::chart::{Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spread, Value};
+use foxy_report::figure::quotes::in_chart;
 use foxy_store::layout::SLOT;
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    pub name: String,
-    /// The points as pairs `(x, y)`.
-    pub points: Vec<(f64, f64)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    Lines,
-    Dots,
-    /// One bar for each series, as high as the y of its first point.
-    Bars,
-    /// Columns side by side. The x of a point is the left edge of its column, and a column is 1
-    /// wide.
-    Histogram,
-}
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Drawing {
@@ -37,7 +22,7 @@ impl Drawing {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreMap {
     pub name: String,
     pub slots: u32,
@@ -45,15 +30,14 @@ pub struct StoreMap {
     pub free_runs: Vec<(u32, u32)>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Picture {
     /// A chart with axes. The title of an axis ends with its unit.
     Plot {
         title: String,
         x: String,
         y: String,
-        style: Style,
-        series: Vec<Series>,
+        plot: Plot,
     },
     Map {
         title: String,
@@ -61,48 +45,64 @@ pub enum Picture {
     },
 }
 
-fn axis(text: &str) -> Axis {
-    let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
-    Axis::linear(title, unit)
+/// Makes a line. Each point has the values of all seeds. Drops points without a finite value.
+pub fn line(name: &str, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Line {
+    let points = points.into_iter().filter_map(|(x, runs)| Some((x, Value::of_runs(&runs)?)));
+    Line { name: name.into(), look: Look::Solid, points: points.collect() }
 }
 
-fn plot(style: Style, unit: &str, series: &[Series]) -> Plot {
-    match style {
-        Style::Lines => Plot::Lines(series.iter().map(Series::line).collect()),
-        Style::Dots => {
-            let dots =
-                |series: &Series| Dots { name: series.name.clone(), points: series.points.clone() };
-            Plot::Dots(series.iter().map(dots).collect())
-        }
-        Style::Bars => Plot::Bars {
-            groups: series.iter().map(|series| series.name.clone()).collect(),
-            series: vec![Bars {
-                name: unit.into(),
-                values: series
-                    .iter()
-                    .map(|series| series.points.first().map(|p| Value::exact(p.1)))
-                    .collect(),
-            }],
-        },
-        Style::Histogram => {
-            let bin = |&(from, count): &(f64, f64)| Bin { from, to: from + 1.0, count };
-            let bins = |series: &Series| Bins {
-                name: series.name.clone(),
-                bins: series.points.iter().map(bin).collect(),
-            };
-            Plot::Histogram(series.iter().map(bins).collect())
-        }
-    }
+/// Makes a line that keeps each value until the next point.
+pub fn steps(name: &str, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Line {
+    Line { look: Look::Steps, ..line(name, points) }
 }
 
-impl Series {
-    pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points }
-    }
+/// Makes the points of a paper. Drops points that the paper does not have.
+pub fn paper(name: &str, points: impl IntoIterator<Item = (f64, Option<Value>)>) -> Line {
+    let points = points.into_iter().filter_map(|(x, value)| Some((x, value?)));
+    Line { name: format!("paper: {name}"), look: Look::Quoted, points: points.collect() }
+}
 
-    fn line(&self) -> Line {
-        let points = self.points.iter().map(|&(x, y)| (x, Value::exact(y))).collect();
-        Line { name: self.name.clone(), look: Look::Solid, points }
+/// Makes the point of a paper at `x`, which has the quoted value of a row.
+pub fn quoted(name: &str, x: f64, figure: &str, row: &str) -> Line {
+    paper(name, [(x, in_chart(figure, row))])
+}
+
+/// Returns a quoted value that the function `of` changes. The function may exchange low and high.
+pub fn changed(value: Option<Value>, of: impl Fn(f64) -> f64) -> Option<Value> {
+    let value = value?;
+    let (one, other) = (of(value.low), of(value.high));
+    Some(Value::between(of(value.value), one.min(other), one.max(other)))
+}
+
+/// Makes bars with the values of all seeds, one bar for each group.
+pub fn bars(name: &str, values: impl IntoIterator<Item = Vec<f64>>) -> Bars {
+    let values = values.into_iter().map(|runs| Value::of_runs(&runs)).collect();
+    Bars { name: name.into(), look: Look::Solid, values }
+}
+
+/// Makes bars with quoted values.
+pub fn quoted_bars(values: impl IntoIterator<Item = Option<Value>>) -> Bars {
+    Bars { name: "the paper".into(), look: Look::Quoted, values: values.into_iter().collect() }
+}
+
+/// The title of an axis with quotients contains these words. The axis shows 1, which is no gain.
+const TIMES: &str = "times that";
+
+fn ends(plot: &Plot) -> [Vec<f64>; 2] {
+    let of = |value: &Value| [value.value, value.low, value.high];
+    match plot {
+        Plot::Lines(lines) => {
+            let points = || lines.iter().flat_map(|line| &line.points);
+            [
+                points().map(|point| point.0).collect(),
+                points().flat_map(|point| of(&point.1)).collect(),
+            ]
+        }
+        Plot::Bars { series, .. } => {
+            let values = series.iter().flat_map(|bars| bars.values.iter().flatten());
+            [values.flat_map(of).collect(), Vec::new()]
+        }
+        Plot::Dots(_) => [Vec::new(), Vec::new()],
     }
 }
 
@@ -121,31 +121,43 @@ impl StoreMap {
 }
 
 impl Picture {
-    /// Creates a plot with one named bar for each value. A bar without a value stays empty.
-    pub fn bars(titles: [&str; 3], bars: Vec<(String, Option<f64>)>) -> Self {
-        let series = bars.into_iter().zip(0..).map(|((name, value), position)| Series {
-            name,
-            points: value.map(|value| (f64::from(position), value)).into_iter().collect(),
-        });
-        Self::plot(Style::Bars, titles, series.collect())
+    /// Creates a chart of lines. `titles` are the titles of the picture, of the x axis and of the y
+    /// axis. Leaves out lines without points.
+    pub fn lines(titles: [&str; 3], lines: Vec<Line>) -> Self {
+        let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+        Self::plot(titles, Plot::Lines(lines))
     }
 
-    /// Creates a plot. `titles` are the titles of the picture, of the x axis and of the y axis.
-    pub fn plot(style: Style, titles: [&str; 3], series: Vec<Series>) -> Self {
+    /// Creates a chart of bars. `titles` are the titles of the picture, of the values, and of the
+    /// groups.
+    pub fn bars(titles: [&str; 3], groups: Vec<String>, series: Vec<Bars>) -> Self {
+        Self::plot(titles, Plot::Bars { groups, series })
+    }
+
+    pub fn dots(titles: [&str; 3], dots: Vec<Dots>) -> Self {
+        Self::plot(titles, Plot::Dots(dots))
+    }
+
+    fn plot(titles: [&str; 3], plot: Plot) -> Self {
         let [title, x, y] = titles.map(Into::into);
-        Self::Plot { title, x, y, style, series }
+        Self::Plot { title, x, y, plot }
     }
 
     pub fn drawing(&self, provenance: Provenance) -> Drawing {
         match self {
-            Self::Plot { title, x, y, style, series } => {
-                let (across, upwards) = if *style == Style::Bars { (y, x) } else { (x, y) };
+            Self::Plot { title, x, y, plot } => {
+                let [across, up] = ends(plot);
+                let mut up = Axis::fitting(y, up.into_iter());
+                if y.contains(TIMES) {
+                    up = up.showing(1.0);
+                }
                 Drawing::Chart(Chart {
                     title: title.clone(),
                     provenance,
-                    x: axis(across),
-                    y: axis(upwards).showing(0.0),
-                    plot: plot(*style, y, series),
+                    spread: Spread::Runs,
+                    x: Axis::fitting(x, across.into_iter()),
+                    y: up,
+                    plot: plot.clone(),
                 })
             }
             Self::Map { title, stores } => Drawing::Map(Map {
@@ -158,16 +170,42 @@ impl Picture {
         }
     }
 
-    /// Returns the data as comma-separated values, with one line for each point or free run.
+    /// Returns the data as comma-separated values, with one line for each value or free run.
     pub fn as_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let values = |value: &Value| {
+            if value.runs.is_empty() { vec![value.value] } else { value.runs.clone() }
+        };
         let mut text;
         match self {
-            Self::Plot { x, y, series, .. } => {
+            Self::Plot { x, y, plot, .. } => {
                 text = format!("series,{},{}\n", quoted(x), quoted(y));
-                for Series { name, points } in series {
-                    for (x, y) in points {
-                        text += &format!("{},{x},{y}\n", quoted(name));
+                let mut add = |name: &str, x: &str, y: f64| {
+                    text += &format!("{},{x},{y}\n", quoted(name));
+                };
+                match plot {
+                    Plot::Lines(lines) => {
+                        for (line, (x, value)) in lines
+                            .iter()
+                            .flat_map(|line| line.points.iter().map(move |point| (line, point)))
+                        {
+                            values(value)
+                                .into_iter()
+                                .for_each(|y| add(&line.name, &x.to_string(), y));
+                        }
+                    }
+                    Plot::Bars { groups, series } => {
+                        for bars in series {
+                            for (group, value) in groups.iter().zip(&bars.values) {
+                                let runs = value.as_ref().map(values).unwrap_or_default();
+                                runs.into_iter().for_each(|y| add(&bars.name, &quoted(group), y));
+                            }
+                        }
+                    }
+                    Plot::Dots(clouds) => {
+                        for Dots { name, points } in clouds {
+                            points.iter().for_each(|(x, y)| add(name, &x.to_string(), *y));
+                        }
                     }
                 }
             }
@@ -189,20 +227,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_quotes_names() {
-        let series = vec![Series { name: "a \"b\"".into(), points: vec![(1.0, 2.5)] }];
-        let plot = Picture::Plot {
-            title: "t".into(),
-            x: "time, s".into(),
-            y: "rate".into(),
-            style: Style::Lines,
-            series,
-        };
-        assert_eq!(plot.as_csv(), "series,\"time, s\",\"rate\"\n\"a \"\"b\"\"\",1,2.5\n");
+    fn csv_quotes_names_and_has_each_seed() {
+        let lines = vec![line("a \"b\"", [(1.0, vec![2.5, 3.5])])];
+        let plot = Picture::lines(["t", "time, s", "rate"], lines);
+        assert_eq!(
+            plot.as_csv(),
+            "series,\"time, s\",\"rate\"\n\"a \"\"b\"\"\",1,2.5\n\"a \"\"b\"\"\",1,3.5\n"
+        );
         let map = Picture::Map {
             title: "t".into(),
             stores: vec![StoreMap { name: "s".into(), slots: 10, free_runs: vec![(3, 4)] }],
         };
         assert_eq!(map.as_csv(), "store,first free slot,slots\n\"s\",3,4\n");
+    }
+
+    #[test]
+    fn a_point_of_the_paper_comes_from_its_quote() {
+        let line = quoted("BUDDY", 70.0, "001-table2", "BUDDY");
+        assert_eq!((line.look, line.points[0].1.value), (Look::Quoted, 133.0));
+        assert!(quoted("BUDDY", 70.0, "001-fig8", "no such row").points.is_empty());
+        let minutes = changed(Some(Value::between(2.0, 1.0, 4.0)), |rate| 8.0 / rate);
+        assert_eq!(minutes, Some(Value::between(4.0, 2.0, 8.0)));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Figure;
 use super::lab::Lab;
-use super::picture::{Picture, Series, Style};
+use super::picture::{Picture, line};
 use super::throughput::RATE;
 use super::trial::Mix;
 use crate::simulation::storage::drive::{Drive, DriveError, StoreSetup, VirtualTime};
@@ -13,6 +13,7 @@ use crate::simulation::storage::operation::{OperationKind, Operations};
 use crate::simulation::storage::sizing;
 use foxy_base::Instant;
 use foxy_device::Mechanical;
+use foxy_report::chart::Line;
 use foxy_report::figure::{FigureRow, Place};
 use foxy_report::statistics::mean;
 use foxy_schemes::{SchemeName, SchemeSettings};
@@ -175,22 +176,29 @@ pub fn recovery(lab: &Lab) -> Figure {
         let largest = &results[(SIZES.len() - 1) * seeds.len()..];
         rows.extend(rows_of(method.name, largest));
     }
-    let series = |value: fn(&RecoveryResult) -> f64| -> Vec<Series> {
-        let over_size = |results: &[RecoveryResult]| -> Vec<(f64, f64)> {
+    let lines = |value: fn(&RecoveryResult) -> f64| -> Vec<Line> {
+        let over_size = |results: &[RecoveryResult]| -> Vec<(f64, Vec<f64>)> {
             let point = |results: &[RecoveryResult]| {
-                (mean_of(results, |result| result.records) / 1000.0, mean_of(results, value))
+                let records = mean_of(results, |result| result.records) / 1000.0;
+                (records, results.iter().map(value).collect())
             };
             results.chunks(seeds.len()).map(point).collect()
         };
         let named = METHODS.iter().zip(&by_method);
-        named.map(|(method, results)| Series::new(method.name, over_size(results))).collect()
+        named.map(|(method, results)| line(method.name, over_size(results))).collect()
     };
-    let picture = |title: &str, series| {
-        Picture::plot(Style::Lines, [title, "thousands of records", "seconds"], series)
+    let picture = |title: &str, lines| {
+        Picture::lines([title, "records in the store, thousands", "time to open, s"], lines)
     };
     let pictures = vec![
-        picture("Opening after a crash", series(|result| result.crash.seconds)),
-        picture("Opening after a clean stop", series(|result| result.clean.seconds)),
+        picture(
+            "Opening a store after a crash, by its size (the paper gives no numbers)",
+            lines(|result| result.crash.seconds),
+        ),
+        picture(
+            "Opening a store after a clean stop, by its size (the paper gives no numbers)",
+            lines(|result| result.clean.seconds),
+        ),
     ];
     Figure { rows, pictures }
 }

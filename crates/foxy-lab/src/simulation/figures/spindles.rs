@@ -6,12 +6,12 @@
 use super::Figure;
 use super::evidence::{METADATA_WRITES, Results, disk_is_no_limit, fills};
 use super::lab::Lab;
-use super::picture::{Picture, Series, Style};
+use super::picture::{Picture, line, paper};
 use super::throughput::{RATE, rates, ratios};
 use super::trial::{Mix, Trial, TrialResult};
 use foxy_device::mechanical::{AccessTimes, MetadataMode};
+use foxy_report::figure::quotes::in_chart;
 use foxy_report::figure::{FigureRow, Place, judge_order};
-use foxy_report::statistics::mean;
 use std::sync::Arc;
 
 const NAME: &str = "000-d6";
@@ -83,12 +83,19 @@ pub fn table_d6(lab: &Lab) -> Figure {
             .under(disk_is_no_limit(no_limit, &coss)),
         three_machines(lab, three),
     ]);
-    let of: Vec<Vec<f64>> = aufs.iter().map(|results| rates(results)).collect();
-    let points = (1..).map(f64::from).zip(of.iter().map(|values| mean(values)));
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        ["D-6: aufs on one, two and three disks", "disks", RATE],
-        vec![Series::new("aufs", points.collect())],
+    let disks = || (1..=MOST_DISKS).map(|disks| disks as f64);
+    let of_paper = (1..=MOST_DISKS)
+        .map(|disks| (disks as f64, in_chart(NAME, &format!("aufs, disks: {disks}"))));
+    let pictures = vec![Picture::lines(
+        [
+            "Table D-6: aufs on one, two and three disks",
+            "disks",
+            "rate (ours: URL-gets, the paper's: transactions), 1/s",
+        ],
+        vec![
+            line("foxy: aufs", disks().zip(aufs.iter().map(|results| rates(results)))),
+            paper("Squid with aufs", of_paper),
+        ],
     )];
     Figure { rows, pictures }
 }

@@ -4,7 +4,6 @@
 use super::Figure;
 use super::evidence::{FILES, FREE_CHUNKS, PAGES_READ_FOR_WRITES, Results, SEEKS, fills};
 use super::lab::Lab;
-use super::picture::Picture;
 use super::throughput::{RATE, rates, ratio_row, ratios, sweep};
 use super::trial::{Trial, TrialResult};
 use foxy_report::figure::{Condition, FigureRow, judge_order};
@@ -73,13 +72,10 @@ pub fn table_2(lab: &Lab) -> Figure {
         })
         .collect();
     judge_order(&mut rows);
-    let bars = rows.iter().map(|row| (row.row.clone(), Some(row.ours.unwrap_or(0.0))));
-    let titles = ["Table 2: URL-get operations a second", "technique", RATE];
-    let pictures = vec![Picture::bars(titles, bars.collect())];
     rows.push(consecutive(lab));
     rows.extend(account(&results));
     rows.push(cited(lab, &results));
-    Figure { rows, pictures }
+    Figure { rows, pictures: Vec::new() }
 }
 
 /// Measures SQUID as Squid has distributed files over directories since 1998: it fills one

@@ -5,9 +5,11 @@
 use super::Figure;
 use super::evidence::{FILES, FREE_CHUNKS, PAGES_READ_FOR_WRITES, Results, SEEKS, fills};
 use super::lab::{GETS, Lab, Stream};
-use super::picture::{Picture, Series, Style};
+use super::picture::{Picture, bars, changed, line, paper, quoted, quoted_bars};
 use super::trial::{Mix, Trial, TrialResult};
 use crate::simulation::storage::operation::OperationKind;
+use foxy_report::chart::Line;
+use foxy_report::figure::quotes::in_chart;
 use foxy_report::figure::{Condition, FigureRow, judge_order};
 use foxy_report::statistics::mean;
 use foxy_schemes::BufferChoice;
@@ -50,17 +52,45 @@ fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.minutes()).collect()
 }
 
-fn minutes(name: &str, sweep: &[SweepPoint]) -> Series {
-    let point = |point: &SweepPoint| (point.utilization * 100.0, mean(&minutes_of(&point.results)));
-    Series::new(name, sweep.iter().map(point).collect())
+/// Converts a rate to the minutes in which the paper's whole trace is done.
+fn whole_trace(rate: f64) -> f64 {
+    GETS / rate / 60.0
 }
 
-fn over_utilization(title: &str, series: Vec<Series>) -> Vec<Picture> {
-    vec![Picture::plot(
-        Style::Lines,
-        [title, "disk space utilization, %", "completion time, minutes"],
-        series,
-    )]
+fn minutes(name: &str, sweep: &[SweepPoint]) -> Line {
+    line(
+        name,
+        sweep.iter().map(|point| {
+            let minutes = rates(&point.results).into_iter().map(whole_trace);
+            (point.utilization * 100.0, minutes.collect())
+        }),
+    )
+}
+
+/// Returns the quotient of the rates of two sweeps.
+fn quotient(name: &str, upper: &[SweepPoint], lower: &[SweepPoint]) -> Line {
+    let points = upper.iter().zip(lower).map(|(upper, lower)| {
+        (upper.utilization * 100.0, ratios(&rates(&upper.results), &rates(&lower.results)))
+    });
+    line(name, points)
+}
+
+/// Returns the point of the paper for a technique with a rate in Table 2.
+fn paper_minutes(technique: &str, utilization: f64) -> Line {
+    let rate = in_chart("001-table2", technique);
+    paper(technique, [(utilization, changed(rate, whole_trace))])
+}
+
+/// Makes the two pictures of a sweep: completion times, and the gain that the paper speaks of.
+fn over_utilization(
+    titles: [&str; 2],
+    minutes: Vec<Line>,
+    gain: &str,
+    gains: Vec<Line>,
+) -> Vec<Picture> {
+    let x = "disk space utilization, %";
+    let time = "completion time of the paper's 1,058,206 URL-gets, minutes";
+    vec![Picture::lines([titles[0], x, time], minutes), Picture::lines([titles[1], x, gain], gains)]
 }
 
 fn results_at(sweep: &[SweepPoint], utilization: f64) -> &Results {
@@ -105,18 +135,7 @@ pub fn table_1(lab: &Lab) -> Figure {
         row("memory hits", &|stream| stream.counts.memory.hits),
     ];
     judge_order(&mut rows);
-    let pictures = shares(&rows);
-    Figure { rows, pictures }
-}
-
-fn shares(rows: &[FigureRow]) -> Vec<Picture> {
-    let bars = rows.iter().flat_map(|row| {
-        [("quoted", row.quoted), ("ours", row.ours)]
-            .map(|(source, value)| (format!("{}, {source}", row.row), value))
-    });
-    let titles =
-        ["Table 1: URL operations of the trace after two cache levels", "answer", "% of URL-gets"];
-    vec![Picture::bars(titles, bars.collect())]
+    Figure { rows, pictures: Vec::new() }
 }
 
 /// Figure 6: the overhead of file management. The paper runs 300,000 disk operations, which 398,034
@@ -137,7 +156,11 @@ pub fn figure_6(lab: &Lab) -> Figure {
             .under(fills(&[&buddy]))
             .with_note("minutes at this scale, divided by the scale"),
     ];
-    let mut bars = vec![("BUDDY".into(), Some(mean(&of_buddy)))];
+    let at_full = |minutes: &[f64]| minutes.iter().map(|minutes| minutes / scale).collect();
+    let of_paper = in_chart("001-fig6", "BUDDY, completion");
+    let (mut groups, mut ours) = (vec!["BUDDY".to_owned()], vec![at_full(&of_buddy)]);
+    let whole = of_paper.as_ref().map_or(f64::NAN, |value| value.value);
+    let mut papers = vec![of_paper];
     for (name, scheme) in [
         ("SINGLE-DIRECTORY", "single-directory"),
         ("SQUID", "ufs"),
@@ -145,8 +168,10 @@ pub fn figure_6(lab: &Lab) -> Figure {
     ] {
         let results = of(scheme);
         let values = minutes_of(&results);
-        bars.push((name.into(), Some(mean(&values))));
         let row = format!("{name} over BUDDY");
+        groups.push(name.into());
+        ours.push(at_full(&values));
+        papers.push(changed(in_chart("001-fig6", &row), |times| times * whole));
         rows.push(
             FigureRow::of("001-fig6", &row, "times as long", &ratios(&values, &of_buddy))
                 .judged()
@@ -155,10 +180,13 @@ pub fn figure_6(lab: &Lab) -> Figure {
                 .under(FILES.fewer("file creation and deletion", &buddy, &results)),
         );
     }
-    let titles =
-        ["Fig 6: file management overhead of web proxies", "scheme", "completion time, minutes"];
-    let pictures = vec![Picture::bars(titles, bars)];
-    Figure { rows, pictures }
+    let titles = [
+        "Fig 6: completion time of BUDDY, and of schemes with a file for each object",
+        "completion time of 300,000 operations, minutes",
+        "",
+    ];
+    let series = vec![quoted_bars(papers), bars("foxy", ours)];
+    Figure { rows, pictures: vec![Picture::bars(titles, groups, series)] }
 }
 
 pub fn figure_7(lab: &Lab) -> Figure {
@@ -180,19 +208,23 @@ pub fn figure_7(lab: &Lab) -> Figure {
         row("threshold 4 KB", &small).shape(small.iter().all(|&ratio| ratio > 1.0)),
         row("threshold 512 KB", &large),
     ];
-    let points = THRESHOLDS.into_iter().zip(&minutes);
-    let points = points.map(|(slots, minutes)| (f64::from(slots) / 2.0, mean(minutes))).collect();
-    let series = vec![Series::new("BUDDY", points)];
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        [
-            "Fig 7: BUDDY as a function of its threshold",
-            "threshold, KB",
-            "completion time, minutes",
-        ],
-        series,
-    )];
-    Figure { rows, pictures }
+    let kilobytes = THRESHOLDS.map(|slots| f64::from(slots) / 2.0);
+    let points = kilobytes.into_iter().zip((0..THRESHOLDS.len()).map(over_128_kb));
+    let lines = vec![
+        line("foxy: BUDDY", points),
+        quoted(
+            "BUDDY, \"almost best\" from 128 KB",
+            512.0,
+            "001-fig7",
+            "threshold 512 KB over 128 KB",
+        ),
+    ];
+    let titles = [
+        "Fig 7: completion time of BUDDY by its threshold",
+        "threshold, KB",
+        "completion time, times that at 128 KB",
+    ];
+    Figure { rows, pictures: vec![Picture::lines(titles, lines)] }
 }
 
 pub fn figure_10(lab: &Lab) -> Figure {
@@ -217,8 +249,33 @@ pub fn figure_10(lab: &Lab) -> Figure {
             at_95,
         )),
     ];
-    let series = vec![minutes("BUDDY", &flat), minutes("STREAM", &stream)];
-    Figure { rows, pictures: over_utilization("Fig 10: BUDDY and STREAM", series) }
+    let buddy_minutes = changed(in_chart("001-table2", "BUDDY"), whole_trace);
+    let of_paper = |row: &str| {
+        let times = in_chart("001-fig10", row).map_or(f64::NAN, |value| value.value);
+        changed(buddy_minutes.clone(), |minutes| minutes / times)
+    };
+    let (low, high) = ("STREAM over BUDDY at 70 %", "STREAM over BUDDY at 95 %");
+    let pictures = over_utilization(
+        [
+            "Fig 10: BUDDY and STREAM: completion time over utilization",
+            "Fig 10: the gain of STREAM over BUDDY",
+        ],
+        vec![
+            minutes("BUDDY", &flat),
+            minutes("STREAM", &stream),
+            paper("BUDDY", [70.0, 95.0].map(|at| (at, buddy_minutes.clone()))),
+            paper("STREAM", [(70.0, of_paper(low)), (95.0, of_paper(high))]),
+        ],
+        "rate of STREAM, times that of BUDDY",
+        vec![
+            quotient("foxy: STREAM over BUDDY", &stream, &flat),
+            paper(
+                "STREAM over BUDDY",
+                [(70.0, in_chart("001-fig10", low)), (95.0, in_chart("001-fig10", high))],
+            ),
+        ],
+    );
+    Figure { rows, pictures }
 }
 
 pub fn figure_11(lab: &Lab) -> Figure {
@@ -237,8 +294,24 @@ pub fn figure_11(lab: &Lab) -> Figure {
         row("PACKETIZER over STREAM, low utilization", "times", &gain).gain(),
         row("PACKETIZER, low utilization", RATE, &at(&packetizer, low)),
     ];
-    let series = vec![minutes("STREAM", &stream), minutes("STREAM-PACKETIZER", &packetizer)];
-    Figure { rows, pictures: over_utilization("Fig 11: STREAM and STREAM-PACKETIZER", series) }
+    let gain = "PACKETIZER over STREAM, low utilization";
+    let pictures = over_utilization(
+        [
+            "Fig 11: STREAM and STREAM-PACKETIZER: completion time over utilization",
+            "Fig 11: the gain of STREAM-PACKETIZER over STREAM",
+        ],
+        vec![
+            minutes("STREAM", &stream),
+            minutes("STREAM-PACKETIZER", &packetizer),
+            paper_minutes("STREAM-PACKETIZER", low * 100.0),
+        ],
+        "rate of STREAM-PACKETIZER, times that of STREAM",
+        vec![
+            quotient("foxy: STREAM-PACKETIZER over STREAM", &packetizer, &stream),
+            quoted("up to 20 % better", low * 100.0, "001-fig11", gain),
+        ],
+    );
+    Figure { rows, pictures }
 }
 
 pub fn figure_12(lab: &Lab) -> Figure {
@@ -258,8 +331,26 @@ pub fn figure_12(lab: &Lab) -> Figure {
         })
         .to_vec();
     rows.extend(read_delays(&lazy));
-    let series = vec![minutes("STREAM-PACKETIZER", &packetizer), minutes("LAZY-READS", &lazy)];
-    Figure { rows, pictures: over_utilization("Fig 12: LAZY-READS", series) }
+    let of_paper = [70.0, 90.0]
+        .map(|at| (at, in_chart("001-fig12", &format!("LAZY-READS over PACKETIZER at {at:.0} %"))));
+    let pictures = over_utilization(
+        [
+            "Fig 12: STREAM-PACKETIZER and LAZY-READS: completion time over utilization",
+            "Fig 12: the gain of LAZY-READS over STREAM-PACKETIZER",
+        ],
+        vec![
+            minutes("STREAM-PACKETIZER", &packetizer),
+            minutes("LAZY-READS", &lazy),
+            paper_minutes("STREAM-PACKETIZER", UTILIZATIONS[0] * 100.0),
+            paper_minutes("LAZY-READS", 70.0),
+        ],
+        "rate of LAZY-READS, times that of STREAM-PACKETIZER",
+        vec![
+            quotient("foxy: LAZY-READS over STREAM-PACKETIZER", &lazy, &packetizer),
+            paper("10 % better", of_paper),
+        ],
+    );
+    Figure { rows, pictures }
 }
 
 /// Returns rows about the time for which LAZY-READS delays a read to gather several reads. The
@@ -289,12 +380,15 @@ fn read_delays(lazy: &[SweepPoint]) -> Vec<FigureRow> {
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));
-    let mut series = vec![minutes("STREAM-PACKETIZER", &packetizer), minutes("LAZY-READS", &lazy)];
+    let mut times = vec![minutes("STREAM-PACKETIZER", &packetizer), minutes("LAZY-READS", &lazy)];
+    let (mut gains, mut papers) = (Vec::new(), Vec::new());
     let (reference, mut rows) = (at(&lazy, 0.76), Vec::new());
     for buffers in [8, 32, 128] {
         let loc = sweep(lab, Trial { locality_buffers: buffers, ..Trial::of("lazy-reads-loc", 1) });
-        series.push(minutes(&format!("LAZY-READS-LOC ({buffers})"), &loc));
+        times.push(minutes(&format!("LAZY-READS-LOC, {buffers} buffers"), &loc));
+        gains.push(quotient(&format!("foxy: {buffers} buffers"), &loc, &lazy));
         let row = format!("LOC-{buffers} over LAZY-READS at 76 %");
+        papers.push(quoted(&format!("{buffers} buffers"), 76.0, "001-fig16", &row));
         let (few, many) = (results_at(&loc, 0.76), results_at(&lazy, 0.76));
         rows.push(
             FigureRow::of("001-fig16", &row, "times", &ratios(&at(&loc, 0.76), &reference))
@@ -314,7 +408,19 @@ pub fn figure_16(lab: &Lab) -> Figure {
                 .with_note("the paper does not name the buffer (R29)"),
         );
     }
-    Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
+    times.push(paper_minutes("STREAM-PACKETIZER", UTILIZATIONS[0] * 100.0));
+    times.push(paper_minutes("LAZY-READS", 70.0));
+    gains.extend(papers);
+    let pictures = over_utilization(
+        [
+            "Fig 16: LAZY-READS-LOC: completion time over utilization",
+            "Fig 16: the gain of locality buffers over LAZY-READS",
+        ],
+        times,
+        "rate of LAZY-READS-LOC, times that of LAZY-READS",
+        gains,
+    );
+    Figure { rows, pictures }
 }
 
 /// The share of the paper's requests that this figure runs. It is small, because only the
@@ -345,6 +451,7 @@ fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
 /// expects the gain to grow but gives no value.
 pub fn gain_over_reads(lab: &Lab) -> Figure {
     let (mut rows, mut points) = (Vec::new(), Vec::new());
+    let mut seeds = Vec::new();
     let (mut all, mut gains) = (Vec::new(), Vec::new());
     for repeats in REPEATS {
         let mix = Mix { repeats, recent: RECENT, memory: 0.0, disk: 1.0, ..Mix::sized(SIZE) };
@@ -355,6 +462,7 @@ pub fn gain_over_reads(lab: &Lab) -> Figure {
         let name =
             format!("LAZY-READS over PACKETIZER, {:.0} % of fetches repeat", repeats * 100.0);
         points.push((share, mean(&gain)));
+        seeds.push((share, gain.clone()));
         rows.push(
             FigureRow::of("001-r44", &name, "times", &gain)
                 .with_note(format!("{share:.0} % of URL-reads and URL-writes are reads")),
@@ -372,14 +480,11 @@ pub fn gain_over_reads(lab: &Lab) -> Figure {
             .under(fills(&all.iter().map(Vec::as_slice).collect::<Vec<_>>()))
             .with_note(format!("the gain is highest at {:.0} % of reads", highest.0)),
     );
-    let pictures = vec![Picture::plot(
-        Style::Lines,
-        [
-            "R44: LAZY-READS over PACKETIZER as reads become more",
-            "reads, % of reads and writes",
-            "times as many URL-get/s",
-        ],
-        vec![Series::new("LAZY-READS over PACKETIZER", points)],
-    )];
-    Figure { rows, pictures }
+    let titles = [
+        "R44: the gain of LAZY-READS by the share of reads (the paper expects a rise)",
+        "reads, % of reads and writes",
+        "rate of LAZY-READS, times that of STREAM-PACKETIZER",
+    ];
+    let lines = vec![line("LAZY-READS over STREAM-PACKETIZER", seeds)];
+    Figure { rows, pictures: vec![Picture::lines(titles, lines)] }
 }

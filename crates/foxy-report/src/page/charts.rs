@@ -1,0 +1,196 @@
+//! Makes charts from run records: pictures and rows of figures, the Wisconsin Proxy Benchmark,
+//! values over the fill of a cache or over time, distributions, and measures of several subjects.
+
+use super::{leap, wpb};
+use crate::chart::{
+    Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
+};
+use crate::figure::{self, FigureRow};
+use crate::record::{Measure, Record, Timeline};
+use crate::statistics::mean;
+
+/// A page draws at most this number of measures as bars.
+const MAX_MEASURES: usize = 12;
+
+/// Returns the charts of a run, in the order of a page.
+pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
+    let (mut rows, mut measures, mut timelines) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut charts, mut distributions) = (Vec::new(), Vec::new());
+    for record in records {
+        match record {
+            Record::Picture { chart, .. } => charts.push(chart.clone()),
+            Record::FigureRow(row) => rows.push(row.clone()),
+            Record::Measure(measure) => measures.push(measure),
+            Record::Timeline(timeline) => timelines.push(timeline),
+            Record::Histogram { name, subject, quantiles, .. } => {
+                distributions.push((name.as_str(), (subject.as_str(), quantiles.as_slice())));
+            }
+            _ => {}
+        }
+    }
+    charts.extend(of_rows(&rows, provenance));
+    charts.extend(leap::charts(&measures, provenance));
+    charts.extend(wpb::charts(&measures, provenance));
+    charts.extend(over_fill(&timelines, provenance));
+    if !timelines.iter().any(|timeline| timeline.name == FILL) {
+        charts.extend(over_time(&timelines, provenance));
+    }
+    for (name, group) in grouped(distributions) {
+        let title = format!("Distribution of {}", spoken(name));
+        let lines = grouped(group).into_iter().map(|(subject, runs)| distribution(subject, &runs));
+        let lines = lines.collect();
+        charts.push(Chart::distribution(title, &spoken(name), provenance.clone(), lines));
+    }
+    if charts.is_empty() {
+        charts.extend(of_measures(&measures, provenance));
+    }
+    charts
+}
+
+fn of_rows(rows: &[FigureRow], provenance: &Provenance) -> Vec<Chart> {
+    figure::charts(rows, provenance.quick)
+}
+
+/// Makes the line of a subject. Each time is the median of the runs.
+fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
+    let shares = runs.first().copied().unwrap_or_default().iter().map(|(share, _)| *share);
+    let median = |share: f64| {
+        let mut times = Vec::new();
+        for run in runs {
+            times.extend(run.iter().find(|point| point.0 == share).map(|point| point.1 as f64));
+        }
+        Some((share, Value::of_runs(&times)?.value))
+    };
+    let points = shares_over_times(shares.filter_map(median));
+    Line { name: subject.into(), look: Look::Steps, points }
+}
+
+/// The name of the timeline with the fill of the cache, in cache sizes.
+const FILL: &str = "fill";
+/// The width of a step of a chart over the fill. Single samples would hide the lines in noise.
+const STEP: f64 = 0.1;
+
+/// Draws timelines over the fill of the cache, as in Appendix D of paper 000. Each step is the
+/// median of the runs of a subject.
+fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
+    let fills = timelines.iter().filter(|timeline| timeline.name == FILL);
+    let fills: Vec<&Timeline> = fills.copied().collect();
+    let mut named: Vec<(&str, (&str, Vec<(f64, f64)>))> = Vec::new();
+    for timeline in timelines.iter().filter(|timeline| timeline.name != FILL) {
+        let is_earlier_run = |(name, (subject, _)): &&(&str, (&str, Vec<(f64, f64)>))| {
+            *name == timeline.name && *subject == timeline.subject
+        };
+        // The runs of a subject are in the order of their fills.
+        let earlier = named.iter().filter(is_earlier_run).count();
+        let mut runs = fills.iter().filter(|fill| fill.subject == timeline.subject);
+        if let Some(fill) = runs.nth(earlier) {
+            let steps = steps(fill, timeline);
+            named.push((timeline.name.as_str(), (timeline.subject.as_str(), steps)));
+        }
+    }
+    let unit = |name: &str| {
+        let found = timelines.iter().find(|timeline| timeline.name == name);
+        found.map_or("", |timeline| timeline.unit.as_str())
+    };
+    let chart = |(name, group): (&str, Vec<(&str, Vec<(f64, f64)>)>)| Chart {
+        title: format!("{} while the cache fills", spoken(name)),
+        provenance: provenance.clone(),
+        spread: Spread::Runs,
+        x: Axis::linear("cachable misses / cache size", ""),
+        y: Axis::linear(&spoken(name), unit(name)).showing(0.0),
+        plot: Plot::Lines(
+            grouped(group).into_iter().map(|(subject, runs)| median_line(subject, &runs)).collect(),
+        ),
+    };
+    grouped(named).into_iter().map(chart).collect()
+}
+
+/// Returns the means of a timeline in equal steps of the fill.
+fn steps(fill: &Timeline, timeline: &Timeline) -> Vec<(f64, f64)> {
+    let mut samples: Vec<(f64, Vec<f64>)> = Vec::new();
+    for &(time, value) in &timeline.points {
+        let Some((_, fill)) = fill.points.iter().find(|(seconds, _)| *seconds >= time) else {
+            continue;
+        };
+        let start = (fill / STEP).floor() * STEP;
+        match samples.last_mut() {
+            Some((last, values)) if *last == start => values.push(value),
+            _ => samples.push((start, vec![value])),
+        }
+    }
+    samples.into_iter().map(|(start, values)| (start, mean(&values))).collect()
+}
+
+fn median_line(subject: &str, runs: &[Vec<(f64, f64)>]) -> Line {
+    let starts = runs.first().map_or(&[][..], Vec::as_slice).iter().map(|step| step.0);
+    let at = |start: f64| {
+        let values = runs.iter().filter_map(|run| {
+            run.iter().find(|step| (step.0 - start).abs() < STEP / 2.0).map(|step| step.1)
+        });
+        Some((start, Value::of_runs(&values.collect::<Vec<_>>())?))
+    };
+    Line { name: subject.into(), look: Look::Steps, points: starts.filter_map(at).collect() }
+}
+
+fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
+    let named = timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
+    let line = |timeline: &&Timeline| Line {
+        name: timeline.subject.clone(),
+        look: Look::Steps,
+        points: timeline.points.iter().map(|&(time, y)| (time, Value::exact(y))).collect(),
+    };
+    let chart = |(name, group): (&str, Vec<&Timeline>)| Chart {
+        title: format!("{} over time", spoken(name)),
+        provenance: provenance.clone(),
+        spread: Spread::default(),
+        x: Axis::linear("time", "s"),
+        y: Axis::linear(&spoken(name), &group[0].unit),
+        plot: Plot::Lines(group.iter().map(line).collect()),
+    };
+    grouped(named).into_iter().map(chart).collect()
+}
+
+/// Draws the measures that several subjects have, without those of a workload or of one repeat.
+fn of_measures(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
+    let whole = measures.iter().filter(|one| one.workload.is_none() && one.repeat.is_none());
+    let named = whole.map(|measure| (measure.name.as_str(), *measure)).collect();
+    let groups = grouped(named).into_iter().filter(|(_, group)| {
+        let differ = group.iter().any(|measure| measure.value != group[0].value);
+        group.len() > 1 && differ
+    });
+    let chart = |(name, group): (&str, Vec<&Measure>)| {
+        let values: Vec<Option<Value>> = group
+            .iter()
+            .map(|measure| Some(Value::between(measure.value, measure.low, measure.high)))
+            .collect();
+        let all = values.iter().flatten().map(|value| value.value).collect::<Vec<_>>();
+        Chart {
+            title: spoken(name),
+            provenance: provenance.clone(),
+            spread: Spread::Confidence,
+            x: Axis::fitting(&format!("{}, {}", spoken(name), group[0].unit), all.into_iter()),
+            y: Axis::linear("", ""),
+            plot: Plot::Bars {
+                groups: group.iter().map(|measure| measure.subject.clone()).collect(),
+                series: vec![Bars { name: spoken(name), look: Look::Solid, values }],
+            },
+        }
+    };
+    groups.take(MAX_MEASURES).map(chart).collect()
+}
+
+/// Groups values by name, in order of first occurrence.
+pub(super) fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
+    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
+    for (name, value) in named {
+        match groups.iter_mut().find(|group| group.0 == name) {
+            Some(group) => group.1.push(value),
+            None => groups.push((name, vec![value])),
+        }
+    }
+    groups
+}
+
+fn spoken(name: &str) -> String {
+    name.replace('_', " ")
+}
