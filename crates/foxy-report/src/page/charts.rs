@@ -65,6 +65,9 @@ fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points }
 }
 
+/// The mean value of each step of the fill: the start of the step, and the value.
+type Steps = Vec<(f64, f64)>;
+
 /// The name of the timeline with the fill of the cache, in cache sizes.
 const FILL: &str = "fill";
 /// The width of a step of a chart over the fill. Single samples would hide the lines in noise.
@@ -75,9 +78,9 @@ const STEP: f64 = 0.1;
 fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     let fills = timelines.iter().filter(|timeline| timeline.name == FILL);
     let fills: Vec<&Timeline> = fills.copied().collect();
-    let mut named: Vec<(&str, (&str, Vec<(f64, f64)>))> = Vec::new();
+    let mut named: Vec<(&str, (&str, Steps))> = Vec::new();
     for timeline in timelines.iter().filter(|timeline| timeline.name != FILL) {
-        let is_earlier_run = |(name, (subject, _)): &&(&str, (&str, Vec<(f64, f64)>))| {
+        let is_earlier_run = |(name, (subject, _)): &&(&str, (&str, Steps))| {
             *name == timeline.name && *subject == timeline.subject
         };
         // The runs of a subject are in the order of their fills.
@@ -92,7 +95,7 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         let found = timelines.iter().find(|timeline| timeline.name == name);
         found.map_or("", |timeline| timeline.unit.as_str())
     };
-    let chart = |(name, group): (&str, Vec<(&str, Vec<(f64, f64)>)>)| Chart {
+    let chart = |(name, group): (&str, Vec<(&str, Steps)>)| Chart {
         title: format!("{} while the cache fills", spoken(name)),
         provenance: provenance.clone(),
         spread: Spread::Runs,
@@ -106,7 +109,7 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
 }
 
 /// Returns the means of a timeline in equal steps of the fill.
-fn steps(fill: &Timeline, timeline: &Timeline) -> Vec<(f64, f64)> {
+fn steps(fill: &Timeline, timeline: &Timeline) -> Steps {
     let mut samples: Vec<(f64, Vec<f64>)> = Vec::new();
     for &(time, value) in &timeline.points {
         let Some((_, fill)) = fill.points.iter().find(|(seconds, _)| *seconds >= time) else {
@@ -121,7 +124,7 @@ fn steps(fill: &Timeline, timeline: &Timeline) -> Vec<(f64, f64)> {
     samples.into_iter().map(|(start, values)| (start, mean(&values))).collect()
 }
 
-fn median_line(subject: &str, runs: &[Vec<(f64, f64)>]) -> Line {
+fn median_line(subject: &str, runs: &[Steps]) -> Line {
     let starts = runs.first().map_or(&[][..], Vec::as_slice).iter().map(|step| step.0);
     let at = |start: f64| {
         let values = runs.iter().filter_map(|run| {
