@@ -26,7 +26,8 @@ const SLOW: Duration = Duration::from_millis(300);
 /// Address that clients put into fields about themselves.
 const FORGED: &str = "192.0.2.66";
 
-/// What happens to servers after a tenth of the requests.
+/// The failures of a scenario, one for each of the first servers. They begin after a tenth of the
+/// requests.
 type Failures = [Failure];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

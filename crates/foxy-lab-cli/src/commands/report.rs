@@ -7,7 +7,7 @@ use foxy_cli::terminal;
 use foxy_report::chart::Provenance;
 use foxy_report::page::charts;
 use foxy_report::{Page, Place, Record, comparison};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const LONG: &str = "\
@@ -203,11 +203,16 @@ fn provenance(records: &[Record], place: Place) -> Provenance {
         _ => None,
     });
     let (scale, quick) = setup.map_or((1.0, false), |setup| (setup.scale, setup.quick));
-    let repeats = records.iter().filter_map(|record| match record {
-        Record::Measure(one) => Some(one.repeats),
-        _ => None,
-    });
-    Provenance { source: String::new(), place, scale, quick, seeds: repeats.max().unwrap_or(1) }
+    // Each joined file has its own record of a measure.
+    let mut runs: BTreeMap<(&str, &str, Option<&str>), u32> = BTreeMap::new();
+    for record in records {
+        if let Record::Measure(one) = record {
+            *runs.entry((&one.name, &one.subject, one.workload.as_deref())).or_default() +=
+                one.repeats;
+        }
+    }
+    let seeds = runs.into_values().max().unwrap_or(1);
+    Provenance { source: String::new(), place, scale, quick, seeds }
 }
 
 fn unusable(option: &str, path: &Path, error: &std::io::Error) -> Failure {
@@ -247,5 +252,8 @@ mod tests {
         let names: Vec<Vec<&str>> =
             sets.iter().map(|set| set.subjects().into_iter().collect()).collect();
         assert_eq!(names, [vec!["foxy", "narrow", "wide"], vec!["ufs"]]);
+        let seeds: Vec<_> =
+            sets.iter().map(|set| provenance(&set.records, Place::Measured).seeds).collect();
+        assert_eq!(seeds, [2, 1], "two files of `narrow`");
     }
 }

@@ -23,7 +23,7 @@ pub struct RequestKey {
     /// The digest of method, URL, body and the fields that change an answer. It leaves out
     /// conditions such as `If-None-Match`.
     pub key: u128,
-    /// The same digest with the conditions. `None` if the request has no condition.
+    /// Digest of the request with its conditions. `None` if the request has no condition.
     pub conditional: Option<u128>,
     /// Whether the request has `Cache-Control: no-cache` or `max-age=0`.
     pub reload: bool,

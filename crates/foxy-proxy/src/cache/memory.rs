@@ -174,7 +174,8 @@ impl Shard {
 /// `RECENT_PER_HELD` times N keys. The oldest key is forgotten first.
 struct Recent {
     keys: KeySet,
-    /// The same keys, oldest first. The queue may also contain a key that is no longer in `keys`.
+    /// All keys of `keys`, oldest first. The queue may also contain a key that is no longer in
+    /// `keys`.
     order: VecDeque<Key>,
     limit: usize,
 }

@@ -57,22 +57,27 @@ impl PartialEq for ClientAuthorities {
 impl ClientAuthorities {
     /// Reads the certificates of the authorities from the contents of files in PEM format. Each
     /// file must contain a certificate.
+    ///
+    /// # Errors
+    /// The position of the first unusable file, and the reason.
     pub fn read<'a>(
         files: impl IntoIterator<Item = &'a [u8]>,
         need: CertificateNeed,
-    ) -> Result<Self, CertificateError> {
+    ) -> Result<Self, (usize, CertificateError)> {
         let unusable = |error: &dyn fmt::Display| CertificateError::Unusable(error.to_string());
         let (mut roots, mut certificates) = (RootCertStore::empty(), Vec::new());
-        for file in files {
+        for (number, file) in files.into_iter().enumerate() {
             let before = certificates.len();
             for certificate in CertificateDer::pem_slice_iter(file) {
-                let certificate = certificate
-                    .map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
-                roots.add(certificate.clone()).map_err(|error| unusable(&error))?;
+                let certificate = certificate.map_err(|error| {
+                    (number, CertificateError::NoCertificate(error.to_string()))
+                })?;
+                roots.add(certificate.clone()).map_err(|error| (number, unusable(&error)))?;
                 certificates.push(certificate);
             }
             if certificates.len() == before {
-                return Err(CertificateError::NoCertificate("the file holds none".into()));
+                let none = CertificateError::NoCertificate("the file holds none".into());
+                return Err((number, none));
             }
         }
         let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider());
@@ -80,7 +85,8 @@ impl ClientAuthorities {
             CertificateNeed::Required => builder.build(),
             CertificateNeed::Optional => builder.allow_unauthenticated().build(),
         };
-        Ok(Self { certificates, need, verifier: verifier.map_err(|error| unusable(&error))? })
+        let verifier = verifier.map_err(|error| (0, unusable(&error)))?;
+        Ok(Self { certificates, need, verifier })
     }
 
     /// Returns the user of a client that presented the certificates `chain` at the handshake of its

@@ -9,7 +9,8 @@ use super::{Bars, Chart, Dots, Line, Look, Plot, Spread, Value, marks};
 use crate::number::readable;
 
 const PLOT_HEIGHT: f64 = 300.0;
-/// An axis has its ticks at the points of the lines if there are at least and at most so many.
+/// If the lines have this number of different points on an axis, each point gets a tick. Otherwise
+/// the axis has ticks at round numbers.
 const TICKS_AT_POINTS: std::ops::RangeInclusive<usize> = 3..=14;
 
 /// The rectangle of the data, inside axes and labels.

@@ -5,7 +5,7 @@ use super::{leap, wpb};
 use crate::chart::{
     Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
 };
-use crate::figure::{self, FigureRow};
+use crate::figure;
 use crate::record::{Measure, Record, Timeline};
 use crate::statistics::mean;
 
@@ -28,7 +28,7 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
             _ => {}
         }
     }
-    charts.extend(of_rows(&rows, provenance));
+    charts.extend(figure::charts(&rows, provenance.quick));
     charts.extend(leap::charts(&measures, provenance));
     charts.extend(wpb::charts(&measures, provenance));
     charts.extend(over_fill(&timelines, provenance));
@@ -45,10 +45,6 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
         charts.extend(of_measures(&measures, provenance));
     }
     charts
-}
-
-fn of_rows(rows: &[FigureRow], provenance: &Provenance) -> Vec<Chart> {
-    figure::charts(rows, provenance.quick)
 }
 
 /// Makes the line of a subject. Each time is the median of the runs.

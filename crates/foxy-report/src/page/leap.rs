@@ -4,53 +4,32 @@ use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
 use crate::figure::quotes::in_chart;
 use crate::record::Measure;
 
-/// A chart: measure, words, unit, factor to this unit, and the figure and end of the quoted rows.
-struct Column {
-    measure: &'static str,
-    words: &'static str,
-    unit: &'static str,
-    factor: f64,
-    figure: &'static str,
-    end: &'static str,
-}
+/// The figure of the quoted values.
+const FIGURE: &str = "002-table4";
 
-const COLUMNS: [Column; 2] = [
-    Column {
-        measure: "latency_mean_us",
-        words: "mean response time",
-        unit: "ms",
-        factor: 1e-3,
-        figure: "002-table4",
-        end: ", mean",
-    },
-    Column {
-        measure: "latency_p50_us",
-        words: "median response time",
-        unit: "ms",
-        factor: 1e-3,
-        figure: "002-table4",
-        end: ", median",
-    },
-];
+/// The measures of the charts, in microseconds, and the word for each in the quoted rows.
+const COLUMNS: [(&str, &str); 2] = [("latency_mean_us", "mean"), ("latency_p50_us", "median")];
 
 /// Returns the charts if the records are those of a run with a direct path.
 pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let has_direct = measures.iter().any(|one| one.subject == "direct" && one.workload.is_none());
     let columns = COLUMNS.iter().filter(|_| has_direct);
-    columns.filter_map(|column| chart(column, measures, provenance)).collect()
+    columns.filter_map(|&column| chart(column, measures, provenance)).collect()
 }
 
-fn chart(column: &Column, measures: &[&Measure], provenance: &Provenance) -> Option<Chart> {
+fn chart(
+    (name, word): (&str, &str),
+    measures: &[&Measure],
+    provenance: &Provenance,
+) -> Option<Chart> {
     let found: Vec<&&Measure> = measures
         .iter()
-        .filter(|measure| measure.name == column.measure && measure.workload.is_none())
+        .filter(|measure| measure.name == name && measure.workload.is_none())
         .collect();
-    let quoted = |measure: &&&Measure| {
-        in_chart(column.figure, &format!("{}{}", measure.subject, column.end))
-    };
+    let quoted = |measure: &&&Measure| in_chart(FIGURE, &format!("{}, {word}", measure.subject));
     let ours = |measure: &&&Measure| {
         let [value, low, high] =
-            [measure.value, measure.low, measure.high].map(|value| value * column.factor);
+            [measure.value, measure.low, measure.high].map(|value| value * 1e-3);
         Some(Value::between(value, low, high))
     };
     let series = [
@@ -58,10 +37,10 @@ fn chart(column: &Column, measures: &[&Measure], provenance: &Provenance) -> Opt
         ("this run", Look::Solid, found.iter().map(ours).collect()),
     ];
     (found.len() > 1).then(|| Chart {
-        title: format!("LEAP, paper 002, Table 4: {}", column.words),
+        title: format!("LEAP, paper 002, Table 4: {word} response time"),
         provenance: provenance.clone(),
         spread: Spread::Confidence,
-        x: Axis::linear(column.words, column.unit),
+        x: Axis::linear(&format!("{word} response time"), "ms"),
         y: Axis::linear("", ""),
         plot: Plot::Bars {
             groups: found.iter().map(|measure| measure.subject.clone()).collect(),

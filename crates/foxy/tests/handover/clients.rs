@@ -18,7 +18,7 @@ pub const PAGES: u64 = 300;
 
 static UNIQUE: AtomicU64 = AtomicU64::new(0);
 
-/// What all clients share.
+/// The addresses, the origin, the counts and the reading time that all clients of a run share.
 pub struct Load {
     pub to: Addresses,
     pub origin: Origin,

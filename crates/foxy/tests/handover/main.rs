@@ -85,7 +85,7 @@ enum Change {
     Mistake,
 }
 
-/// What the changes showed.
+/// The results of all reloads and upgrades of a run.
 #[derive(Default)]
 struct Outcome {
     reloads: u64,
@@ -95,7 +95,8 @@ struct Outcome {
     /// Longest time in milliseconds for which new connections waited.
     longest_gap: u64,
     most_processes: usize,
-    /// What changed, when the stores closed, and for how long new connections waited.
+    /// For each change: its kind, the time at which the stores closed, and the time for which new
+    /// connections waited.
     seconds: Vec<(Change, Instant, Duration)>,
 }
 

@@ -13,7 +13,7 @@ const SLOTS: usize = 2 * 3600 * 100;
 /// Number of failures whose reason is kept.
 const MAX_REASONS: usize = 40;
 
-/// What a client asked for.
+/// The kind of a client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Page,

@@ -118,7 +118,7 @@ impl Shelf {
     }
 
     /// Acknowledges a version that a client received from the cache or from another client's fetch.
-    /// Its fetch began at most [`FETCH_LEAD`] before the origin first sent the version.
+    /// The fetch of the version began at most [`FETCH_LEAD`] before the origin first sent it.
     pub fn acknowledge_reused(&mut self, version: u64, ended: Instant) {
         if let Some(handed) = self.handed.get(&version) {
             let begun = handed.first - FETCH_LEAD;

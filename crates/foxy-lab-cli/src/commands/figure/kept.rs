@@ -67,17 +67,18 @@ impl Kept {
         Ok(Self { found, file: Some((path.clone(), RefCell::new(file))) })
     }
 
-    /// Returns the kept figure, or makes and keeps it.
+    /// Returns the kept figure, or makes and keeps it. Keeps nothing if `make` fails, for example
+    /// because a signal interrupted the figure.
     pub fn figure(
         &self,
         name: &str,
         extent: &Extent,
-        make: impl FnOnce() -> Figure,
+        make: impl FnOnce() -> Result<Figure, Failure>,
     ) -> Result<Figure, Failure> {
         if let Some(kept) = self.found.iter().find(|kept| kept.is_of(name, extent)) {
             return Ok(kept.figure.clone());
         }
-        let figure = make();
+        let figure = make()?;
         if let Some((path, file)) = &self.file {
             let version = env!("CARGO_PKG_VERSION").into();
             let (scale, seeds) = (extent.scale, extent.seeds.clone());
@@ -115,12 +116,14 @@ mod tests {
             let mut was_made = false;
             let found = kept.figure("001-fig10", extent, || {
                 was_made = true;
-                figure.clone()
+                Ok(figure.clone())
             });
             assert_eq!(found.ok(), Some(figure.clone()));
             was_made
         };
-        assert!(made(&open(), &extent));
+        let stopped = || Err(Failure::Failed("stopped".into()));
+        assert!(open().figure("001-fig10", &extent, stopped).is_err());
+        assert!(made(&open(), &extent), "the stopped figure is not kept");
         std::fs::write(&file, std::fs::read_to_string(&file).expect("text") + "{\"cut")
             .expect("written");
         assert!(!made(&open(), &extent));

@@ -228,7 +228,7 @@ fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
 }
 
 impl Making<'_> {
-    /// Makes the figures on the model, then the measured figures.
+    /// Makes the figures in their order. A figure that a signal interrupts is not kept.
     fn all(&self, wanted: &[Wanted], lab: &Lab) -> Result<Made, Failure> {
         let (mut made, total) = (Vec::new(), wanted.len());
         let mut watch = Watch::default();
@@ -239,16 +239,16 @@ impl Making<'_> {
         for (number, &one) in (1..).zip(wanted) {
             let (name, scale) = (one.name(), scale_text(lab.extent().scale));
             lock_line(self.line).begin(&format!("figure {number} of {total}, {name}, {scale}"));
-            let make = || match one {
-                Wanted::Model(entry) => entry.make(lab),
-                Wanted::Measured(entry) => entry.make(&context),
+            let make = || {
+                let figure = match one {
+                    Wanted::Model(entry) => entry.make(lab),
+                    Wanted::Measured(entry) => entry.make(&context),
+                };
+                let stopped = "figure: stopped by a signal; its files are removed";
+                let is_stopped = watch.stop.load(Relaxed);
+                if is_stopped { Err(Failure::Failed(stopped.into())) } else { Ok(figure) }
             };
             made.push((one, self.kept.figure(name, lab.extent(), make)?));
-            if watch.stop.load(Relaxed) {
-                return Err(Failure::Failed(
-                    "figure: stopped by a signal; its files are removed".into(),
-                ));
-            }
         }
         Ok(made)
     }
@@ -277,7 +277,7 @@ impl Making<'_> {
             let make = |(one, entry): (Wanted, &FigureEntry)| {
                 let name = format!("{} of {trace}", entry.name);
                 lock_line(self.line).begin(&format!("figure {name}"));
-                Ok((one, self.kept.figure(&name, lab.extent(), || entry.make(&lab))?))
+                Ok((one, self.kept.figure(&name, lab.extent(), || Ok(entry.make(&lab)))?))
             };
             entries.map(make).collect()
         };

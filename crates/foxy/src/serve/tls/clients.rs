@@ -4,7 +4,7 @@ use crate::secret_file::{self, SecretError};
 use crate::serve::acme::{self, AcmeFolder};
 use crate::settings::Settings;
 use foxy_proxy::core::client_certificates::{CertificateNeed, ClientAuthorities};
-use foxy_proxy::core::tls::{CertificateError, ClientCertificates, ClientTls};
+use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -116,15 +116,11 @@ impl TlsFiles {
         let key = "client-ca";
         let files = self.authorities.iter().map(|path| read_public(path, key));
         let files = files.collect::<Result<Vec<_>, _>>()?;
-        let refuse = |path: &Path, error: CertificateError| {
-            let path = path.display();
+        let read = ClientAuthorities::read(files.iter().map(Vec::as_slice), self.need);
+        read.map(Some).map_err(|(number, error)| {
+            let path = self.authorities[number].display();
             format!("{path} ({key}): {error}; name a file of certificate authorities in PEM")
-        };
-        for (path, file) in self.authorities.iter().zip(&files) {
-            ClientAuthorities::read([&file[..]], self.need).map_err(|error| refuse(path, error))?;
-        }
-        let all = ClientAuthorities::read(files.iter().map(Vec::as_slice), self.need);
-        all.map(Some).map_err(|error| refuse(&self.authorities[0], error))
+        })
     }
 }
 
