@@ -5,7 +5,7 @@ use crate::http::{ok, read_request};
 use std::io::{BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// The behaviour of a server.
@@ -29,7 +29,7 @@ pub struct ChangingServer {
     behaviour: Arc<Mutex<Behaviour>>,
     requests: Arc<Mutex<Vec<String>>>,
     is_dead: Arc<AtomicBool>,
-    connections: Arc<Mutex<Vec<TcpStream>>>,
+    connections: Arc<Mutex<Vec<Weak<TcpStream>>>>,
 }
 
 impl ChangingServer {
@@ -50,10 +50,10 @@ impl ChangingServer {
                 if is_dead.load(Ordering::SeqCst) {
                     return;
                 }
-                let kept = stream.try_clone().expect("a clone");
-                connections.lock().expect("not poisoned").push(kept);
+                let stream = Arc::new(stream);
+                connections.lock().expect("not poisoned").push(Arc::downgrade(&stream));
                 let (behaviour, requests) = (Arc::clone(&behaviour), Arc::clone(&requests));
-                std::thread::spawn(move || answer(stream, &behaviour, &requests));
+                std::thread::spawn(move || answer(&stream, &behaviour, &requests));
             }
         });
         server
@@ -68,7 +68,8 @@ impl ChangingServer {
     pub fn dies(&self) {
         self.is_dead.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.address));
-        for connection in self.connections.lock().expect("not poisoned").drain(..) {
+        let mut connections = self.connections.lock().expect("not poisoned");
+        for connection in connections.drain(..).filter_map(|connection| connection.upgrade()) {
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
@@ -84,7 +85,7 @@ fn is_probe(request: &str) -> bool {
     request.starts_with(&format!("GET {PROBE} "))
 }
 
-fn answer(stream: TcpStream, behaviour: &Mutex<Behaviour>, requests: &Mutex<Vec<String>>) {
+fn answer(stream: &TcpStream, behaviour: &Mutex<Behaviour>, requests: &Mutex<Vec<String>>) {
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream) {
         let number = {
