@@ -23,7 +23,7 @@ const CLIENTS: usize = 8;
 const REQUESTS: usize = 40_000;
 /// Time for which the slow server waits before each response.
 const SLOW: Duration = Duration::from_millis(300);
-/// Address that clients put into fields about themselves.
+/// Client address that clients forge in fields such as `X-Forwarded-For`.
 const FORGED: &str = "192.0.2.66";
 
 /// The failures of a scenario, one for each of the first servers. They begin after a tenth of the

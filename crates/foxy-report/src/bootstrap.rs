@@ -6,7 +6,8 @@ use crate::statistics::mean;
 use foxy_base::random::Random;
 
 const RESAMPLES: usize = 1000;
-/// Number of blocks that a time series is cut into. A sample is put together from whole blocks.
+/// Number of blocks of neighbouring values into which a time series is cut. Each sample consists of
+/// whole blocks.
 const BLOCKS: usize = 10;
 /// Factor by which [`Interval::over_time`] widens an interval, because ten blocks are few and
 /// neighbouring blocks depend on each other. It is the product of three parts: 2.26 / 1.96
@@ -17,7 +18,7 @@ const BLOCKS: usize = 10;
 /// Without the factor 1.25, one interval in twelve would miss it.
 const WIDENING: f64 = 1.5;
 
-/// The quantity of which the bootstrap computes an interval.
+/// The statistic of the values, whose interval the bootstrap computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.
@@ -84,8 +85,8 @@ impl Interval {
         Some(Self { value, low, high })
     }
 
-    /// Returns whether the interval lies on one side of zero. An interval of differences then shows
-    /// a difference that is more than noise.
+    /// Returns whether all values of the interval are above zero, or all below zero. For an
+    /// interval of differences, this means that the difference is more than noise.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -95,7 +96,8 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Returns the interval from samples of single values, as if they did not depend on each other.
+    /// Returns the interval from samples that draw single values instead of blocks. This treats the
+    /// values as independent.
     fn plain(values: &[f64], statistic: Statistic, seed: u64) -> Option<Interval> {
         Interval::drawn(values, 1, statistic, seed)
     }

@@ -1,5 +1,5 @@
-//! The data of charts. The modules in `chart/` draw a chart as self-contained SVG. Equal charts
-//! give equal text.
+//! The data of charts. The modules in `chart/` draw a chart as self-contained SVG. Equal data give
+//! byte for byte equal SVG.
 
 mod axis;
 mod bars;
@@ -23,13 +23,11 @@ pub struct Provenance {
     /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. Empty for other
     /// runs.
     pub source: String,
-    /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
     /// Scale of sizes and durations; 1 is full scale.
     pub scale: f64,
-    /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// Number of random seeds in each mean.
+    /// Number of random seeds, each with a run, of which a value is the mean.
     pub seeds: u32,
 }
 
@@ -56,7 +54,8 @@ impl Provenance {
     }
 }
 
-/// A value with its interval. Without an interval, `low` and `high` equal the value.
+/// A value with an interval around it, such as a confidence interval. For a value without an
+/// interval, `low` and `high` equal `value`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The value.
@@ -65,7 +64,7 @@ pub struct Value {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Value of each run. The chart shows them as small dots.
+    /// Values of the single runs, which `value` summarises. The chart shows them as small dots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<f64>,
 }
@@ -81,8 +80,8 @@ impl Value {
         Self { value, low, high, runs: Vec::new() }
     }
 
-    /// Makes the median of the runs, with the lowest and highest run as interval. Drops values that
-    /// are not finite. Returns `None` without runs.
+    /// Makes a value from the values of several runs: their median, with the lowest and the highest
+    /// value as interval. Ignores values that are not finite. Returns `None` if no value remains.
     pub fn of_runs(runs: &[f64]) -> Option<Self> {
         let runs: Vec<f64> = runs.iter().copied().filter(|value| value.is_finite()).collect();
         let median = Summary::of(&runs)?.median;
@@ -97,7 +96,7 @@ impl Value {
     }
 }
 
-/// The meaning of values with an interval.
+/// The meaning of the values and intervals in a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -110,7 +109,7 @@ pub enum Spread {
     Runs,
 }
 
-/// The style of a series.
+/// The style in which a chart draws a series (a named line or row of bars).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Look {
@@ -118,13 +117,13 @@ pub enum Look {
     Solid,
     /// A line of a control run, or a theoretical bound.
     Dashed,
-    /// A line that keeps each value until the next point.
+    /// A staircase: each value continues horizontally to the next point.
     Steps,
-    /// Values from a paper. All have one colour, which no other series has.
+    /// Values from a paper. All series of such values have one colour, which no other series has.
     Quoted,
 }
 
-/// A line with points. Intervals of its values form a band.
+/// A line through points. The intervals of the points form a shaded band.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Name in the legend.
@@ -140,7 +139,7 @@ pub struct Line {
 pub struct Bars {
     /// Name in the legend.
     pub name: String,
-    /// Solid, or quoted for values from a paper.
+    /// `Look::Quoted` for values from a paper, otherwise `Look::Solid`.
     pub look: Look,
     /// One value per group; `None` leaves a gap.
     pub values: Vec<Option<Value>>,
@@ -161,7 +160,7 @@ pub struct Dots {
 pub enum Plot {
     /// Lines with points and bands.
     Lines(Vec<Line>),
-    /// Horizontal bars, or dots if the x axis is logarithmic.
+    /// Horizontal bars. If the x axis is logarithmic, dots take the place of the bars.
     Bars {
         /// Names of the groups, from top to bottom. A second line is a remark.
         groups: Vec<String>,
@@ -175,11 +174,11 @@ pub enum Plot {
 /// A chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
-    /// Title in one line.
+    /// Title of the chart, in one line.
     pub title: String,
     /// Source of the values.
     pub provenance: Provenance,
-    /// Meaning of the intervals.
+    /// Meaning of the values and their intervals.
     #[serde(default)]
     pub spread: Spread,
     /// Horizontal axis.
@@ -191,14 +190,15 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Returns the chart as SVG. Drops points with infinite or undefined values, and points at or
-    /// below 0 on a logarithmic axis. The subtitle gives the number of dropped points.
+    /// Returns the chart as SVG. Leaves out points with infinite or undefined values, and on a
+    /// logarithmic axis points at or below 0. The subtitle gives the number of these points.
     pub fn svg(&self) -> String {
         draw::chart(self)
     }
 
-    /// Makes a chart of a distribution of times. `times` is the title of the x axis. Use
-    /// [`shares_over_times`] for the points of `lines`.
+    /// Makes a chart of distributions of times. A line shows, for each time, the share of the
+    /// values up to this time. `times` is the title of the x axis. [`shares_over_times`] makes the
+    /// points of a line.
     pub fn distribution(
         title: String,
         times: &str,

@@ -95,7 +95,7 @@ impl Measure {
     }
 }
 
-/// Number, size and latency of the requests of one class, such as hits, misses, a content type or
+/// Number, size and latency of all requests of one class, such as hits, misses, a content type or
 /// an origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
@@ -220,7 +220,7 @@ pub enum Record {
         /// Reason in a few words.
         reason: String,
     },
-    /// A result that must not be compared, because it does not meet a condition of a verdict.
+    /// A subject whose result must not be compared, because a condition of the verdict failed.
     NoVerdict {
         /// Name of the proxy, store scheme or engine.
         subject: String,

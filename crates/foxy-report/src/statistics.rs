@@ -55,10 +55,9 @@ impl Summary {
     }
 }
 
-/// Returns the largest distance between the cumulative distributions of two samples, as in the test
-/// of Kolmogorov and Smirnov. It is divided by the test's critical value for α = 0.001. So a result
-/// above 1 shows that the two samples come from different distributions. Returns 0 if a sample is
-/// empty.
+/// Returns the largest distance between the cumulative distributions of two samples, divided by the
+/// critical value of the Kolmogorov–Smirnov test for α = 0.001. A result above 1 shows that the
+/// samples come from different distributions. Returns 0 if a sample is empty.
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
@@ -124,8 +123,8 @@ impl Latencies {
         self.histogram.mean()
     }
 
-    /// Returns pairs of quantile and microseconds, for a plot of the distribution: each hundredth,
-    /// and the tail.
+    /// Returns pairs of quantile and microseconds, for a plot of the distribution: every hundredth,
+    /// and finer steps near 1.
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
         let tail = [0.995, 0.999, 0.9999, 1.0];
         let shown = (0..100).map(|hundredth| f64::from(hundredth) / 100.0).chain(tail);

@@ -152,7 +152,7 @@ fn every_point_of_the_paper_has_a_mark_in_a_colour_of_its_own_and_its_range() {
     let paper = quoted(&[(50.0, Value::exact(120.0)), (90.0, Value::between(8.0, 6.0, 10.0))]);
     let lines = vec![paper, line("BUDDY", &[(50.0, 130.0), (70.0, 133.0)])];
     let svg = chart(Plot::Lines(lines)).svg();
-    // Two points, and the mark in the legend.
+    // Three marks: two points, and the symbol in the legend.
     assert_eq!(count(&svg, "class=\"fx-quote fx-paper\""), 3);
     assert_eq!((count(&svg, "fx-mark fx-c0"), count(&svg, "class=\"fx-whisker\"")), (3, 1));
     assert!(svg.contains(">paper: 6–10</text>"), "{svg}");

@@ -26,9 +26,9 @@ const PERIOD: usize = 65_521;
 /// Largest number of bytes that a read or a write transfers.
 const PIECE: usize = 64 << 10;
 
-/// Limit in bytes for foxy's peak memory. `--memory` is 8 MiB. Parts of bodies and fetches in
-/// progress need about as much each. Buffers of the store, and a few kilobytes for each client, are
-/// added.
+/// Limit in bytes for foxy's peak memory. `--memory` is 8 MiB. Parts of bodies need about 8 MiB
+/// more, and fetches in progress too. The store's buffers and a few kilobytes for each client come
+/// on top.
 const PEAK: u64 = 64 << 20;
 
 /// Returns the pattern, followed by its own beginning. So a piece of up to [`PIECE`] bytes can
@@ -44,12 +44,12 @@ fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
     &pattern[start..start + length]
 }
 
-/// Number of bytes of the body after which the second half of the crowd comes. For a smaller body,
-/// they come after a third.
+/// Number of bytes of the body after which the second half of the clients comes. If the body is
+/// smaller, they come after a third of it.
 const LATE: u64 = 64 << 20;
 
-/// Starts an origin with one object. It starts its response, and continues after `pause` bytes,
-/// only when it receives a message from `go`. Returns its address and the number of requests it has
+/// Starts an origin with one object. Waits for a message from `go` before it sends a response, and
+/// again after `pause` bytes of it. Returns the origin's address and the number of requests it has
 /// received.
 fn origin(
     (length, pause): (u64, u64),

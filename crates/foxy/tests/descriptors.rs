@@ -15,8 +15,8 @@ use support::Foxy;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// Starts an origin that sends each response only when it receives a message from `go`. The
-/// returned channel yields a message for each request.
+/// Starts an origin that sends each response only after a message from `go`. The returned channel
+/// gives the test a message for each request that arrived.
 fn holding(go: Receiver<()>) -> (SocketAddr, Receiver<()>) {
     let (asked, all) = channel();
     let (give, given) = channel::<TcpStream>();

@@ -27,25 +27,30 @@ use support::run_record::RunRecord;
 /// The beginning of each wrong password.
 const WRONG: &str = "wrong-password-";
 const PASSWORD: &str = "open sesame";
-/// Local addresses of the good user, of the guesser, and of the users who come first.
+/// Local address of the good user, who sends right passwords.
 const GOOD: &str = "127.0.0.2:0";
+/// Local address of the guesser, who sends wrong passwords.
 const GUESSER: &str = "127.0.0.3:0";
-/// The p99 of the good user may be this many times longer beside the guesser, or 2 ms longer.
+/// While wrong passwords arrive, the 99th percentile of the good user's request times may be at
+/// most this many times as long. It is compared with a phase of requests without credentials. An
+/// increase of up to [`NOISE`] is allowed in any case.
 const SLOWER: f64 = 3.0;
+/// Increase of the 99th percentile that counts as noise.
 const NOISE: Duration = Duration::from_millis(2);
-/// The medians of the times for known and unknown users may differ by this share.
+/// foxy refuses wrong passwords of known and of unknown users. The medians of the times of both
+/// refusals may differ by at most this share.
 const MAX_DIFFERENCE: f64 = 0.02;
 
 #[derive(Clone, Copy)]
 struct Size {
     tries: u64,
-    /// Connections of the guesser. Each sends five tries a second.
+    /// Number of connections of the guesser. Each sends five wrong passwords a second.
     guessers: u64,
-    /// Time in which the good user is measured alone.
+    /// Duration of the phase in which only the good user sends requests.
     alone: Duration,
-    /// Users who send their first request beside the guesser.
+    /// Number of users who send their first request while the guesser sends wrong passwords.
     first: u64,
-    /// Number of compared times of answers for known and for unknown users.
+    /// Number of refusals that are timed for a known user, and for an unknown user.
     timings: u64,
     is_timed: bool,
 }
@@ -67,7 +72,7 @@ const FULL: Size = Size {
     is_timed: true,
 };
 
-/// The foxy under test, with users.
+/// The foxy under test, which has a users file.
 struct Scene {
     /// The process, behind a lock because its output arrives through a channel.
     foxy: Mutex<BlackBox>,
@@ -78,7 +83,7 @@ struct Scene {
     folder: tempfile::TempDir,
 }
 
-/// A phase in which the good user is measured.
+/// Results of a phase in which the good user's requests are timed.
 #[derive(Default)]
 struct Phase {
     good: Latencies,
@@ -157,8 +162,8 @@ impl Scene {
         format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{field}\r\n")
     }
 
-    /// Measures the good user while a guesser sends `tries` requests. Without `user`, these requests
-    /// have no credentials.
+    /// Times the requests of the good user, while a guesser sends `tries` requests with wrong
+    /// passwords of `user`. If `user` is `None`, these requests have no credentials.
     fn phase(&self, size: Size, tries: u64, user: Option<&str>) -> Phase {
         let (is_over, result) = (AtomicBool::new(false), Mutex::new(Phase::default()));
         let (next, answers) = (AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]);
@@ -186,7 +191,7 @@ impl Scene {
         phase
     }
 
-    /// Sends requests of the good user, about 200 a second.
+    /// Sends about 200 requests of the good user a second, until the phase is over.
     fn good(&self, seed: u64, is_over: &AtomicBool, result: &Mutex<Phase>) {
         let (mut random, request) = (Random::new(seed), self.request(Some(("ann", PASSWORD))));
         let (mut connection, mut times, mut failures) = (connect(GOOD, self.proxy), vec![], 0);
@@ -228,7 +233,7 @@ impl Scene {
         }
     }
 
-    /// Sends the first request of each other user, from an address of its own.
+    /// Sends the first request of each further user. Each user has a local address of its own.
     fn first_requests(&self, size: Size, result: &Mutex<Phase>) {
         for number in 0..size.first {
             sleep(Duration::from_millis(200));
@@ -242,7 +247,8 @@ impl Scene {
         }
     }
 
-    /// Returns the sorted times of refusals of a known and of an unknown user.
+    /// Returns the sorted times after which foxy refused wrong passwords: of a known user, and of
+    /// an unknown user.
     fn timings(&self, count: u64) -> [Vec<Duration>; 2] {
         let mut times = [Vec::new(), Vec::new()];
         let (mut connection, mut random) = (connect(GUESSER, self.proxy), Random::new(3));
@@ -272,7 +278,7 @@ impl Scene {
         let log = std::fs::read_to_string(self.folder.path().join("access.log")).expect("a log");
         assert!(log.contains("\"user\":\"ann\""), "the log works");
         let encoded = STANDARD.encode(format!("ann:{WRONG}"));
-        // The last characters depend on the rest of the password.
+        // The end of the Base64 text depends on the rest of the password, so it is cut off.
         let secrets = [WRONG, PASSWORD, &encoded[..encoded.len() - 4]];
         let places = [("log", log), ("message", foxy.said()), ("metrics", metrics.body)];
         let found = places.iter().flat_map(|(name, text)| {
@@ -308,7 +314,8 @@ impl Phase {
     }
 }
 
-/// Returns the largest distance between two distributions (Kolmogorov and Smirnov).
+/// Returns the largest distance between the cumulative distributions of two lists of times (the
+/// statistic of Kolmogorov and Smirnov).
 fn distance(first: &[Duration], second: &[Duration]) -> f64 {
     let share = |times: &[Duration], limit: Duration| {
         times.partition_point(|time| *time <= limit) as f64 / times.len() as f64

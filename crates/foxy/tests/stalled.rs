@@ -16,8 +16,9 @@ const LENGTH: usize = 1 << 20;
 
 const OBJECTS: usize = 200;
 
-/// Number of HTTP/2 connections. The next constant is the number of requests on each.
+/// Number of HTTP/2 connections.
 const CONNECTIONS: usize = 10;
+/// Number of requests on each connection.
 const STREAMS: u32 = 100;
 
 /// Value of `--memory` in the test support, in bytes.

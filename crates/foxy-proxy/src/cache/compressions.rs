@@ -27,8 +27,8 @@ impl Default for Compressions {
 
 impl Compressions {
     /// Returns the permit to compress a body for `key`. Returns `None` if another body is being
-    /// compressed, or if this body was compressed a short time ago. Two keys may share a place, and
-    /// then forget each other.
+    /// compressed, or if this body was compressed a short time ago. Two keys may have the same
+    /// place in the table. The later key then overwrites the earlier key.
     pub(crate) fn begin(&self, key: Key, now: WallTime) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.permit).try_acquire_owned().ok()?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);

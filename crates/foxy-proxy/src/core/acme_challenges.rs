@@ -49,8 +49,9 @@ impl AcmeChallenges {
         self.0.replace(all);
     }
 
-    /// Does the handshake with a client. The settings of other clients are `usual`. Returns `None`
-    /// if the client was an ACME authority, which now has its answer.
+    /// Does the TLS handshake with a client. `usual` are the TLS settings for clients that are not
+    /// ACME authorities. Returns `None` if the client was an ACME authority, which now has its
+    /// answer.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,

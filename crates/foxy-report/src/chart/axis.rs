@@ -4,7 +4,8 @@ use super::svg::width_of;
 use super::ticks::{Tick, Ticks};
 use serde::{Deserialize, Serialize};
 
-/// The quotient of the highest and the lowest value from which an axis is logarithmic.
+/// An axis with only positive values becomes logarithmic if its highest value is at least this many
+/// times its lowest value.
 const WIDE: f64 = 25.0;
 
 /// The scale of an axis.
@@ -49,8 +50,9 @@ impl Axis {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
-    /// Makes an axis that fits `values`: logarithmic if positive values spread widely. The unit
-    /// follows the last comma of `text`.
+    /// Makes an axis for `values`. If they are positive and their highest is at least [`WIDE`]
+    /// times their lowest, the axis is logarithmic. `text` is the title; after its last comma may
+    /// follow the unit.
     pub fn fitting(text: &str, values: impl Iterator<Item = f64>) -> Self {
         let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -78,7 +80,7 @@ impl Axis {
         format!("{}{unit}{}{scale}", self.title, self.unit)
     }
 
-    /// Returns the lowest and highest visible value, or `None` without values.
+    /// Returns the lowest and the highest value that the axis can show, or `None` without values.
     pub(super) fn range(&self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let values = values.chain(self.shown.iter().copied()).filter(|&value| self.holds(value));
         values.fold(None, |range, value| match range {
@@ -88,7 +90,7 @@ impl Axis {
     }
 }
 
-/// Maps values of an axis to positions on the sheet.
+/// Maps the values of an axis to coordinates in the picture.
 #[derive(Clone, Debug)]
 pub(super) struct Ruler {
     spacing: Spacing,
@@ -104,8 +106,8 @@ impl Ruler {
         Self { spacing, low: ticks.low, high: ticks.high, start, end, ticks: ticks.ticks }
     }
 
-    /// Returns the position of a value. If the value is outside the range, returns the position of
-    /// the nearest end.
+    /// Returns the coordinate of a value. A value outside the axis gets the coordinate of the
+    /// nearest end of the axis.
     pub(super) fn at(&self, value: f64) -> f64 {
         let inside = value.clamp(self.low, self.high);
         let share = match self.spacing {
@@ -118,7 +120,7 @@ impl Ruler {
     }
 
     /// Returns the ticks of a horizontal axis, and whether each has a label. A label that would
-    /// touch the label before is left out.
+    /// touch the previous label is left out.
     pub(super) fn labels(&self, size: f64) -> Vec<(&Tick, bool)> {
         let (mut end, mut labels) = (f64::NEG_INFINITY, Vec::new());
         for tick in &self.ticks {
@@ -132,13 +134,14 @@ impl Ruler {
         labels
     }
 
-    /// Returns whether a value lies below the axis, so that its mark must show the cut.
+    /// Returns whether a value lies below the lowest value of the axis. The chart then marks the
+    /// cut.
     pub(super) fn cuts(&self, value: f64) -> bool {
         value < self.low
     }
 
-    /// Returns the position of zero, from which bars start. If zero is not visible, returns the low
-    /// end.
+    /// Returns the coordinate of zero, where bars start. If the axis does not include zero, returns
+    /// the coordinate of its low end.
     pub(super) fn base(&self) -> f64 {
         self.at(0.0)
     }

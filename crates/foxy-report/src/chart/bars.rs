@@ -1,5 +1,5 @@
-//! Draws horizontal bars, with the names of groups at the left and values at the ends. On a
-//! logarithmic axis, which has no zero, a mark takes the place of each bar.
+//! Draws horizontal bars. The name of each group is at the left, the value at the end of each bar.
+//! A logarithmic axis has no zero, so a mark takes the place of each bar.
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::draw::{colours, ends, no_data};
@@ -10,7 +10,7 @@ use super::ticks::{Ends, Ticks};
 use super::{Bars, Look, Plot, Value};
 use crate::number::readable;
 
-/// Limit of the width of the groups' names.
+/// Greatest width of the names of groups. Longer names continue on the next line.
 const NAMES: f64 = 250.0;
 const LINE: f64 = 15.0;
 const GAP: f64 = 12.0;
@@ -106,7 +106,7 @@ pub(super) fn lying_bars(
     sheet.next = bottom + 42.0;
 }
 
-/// The place and colour of a bar.
+/// The place and colour of a single bar.
 struct Bar<'a> {
     ruler: &'a Ruler,
     colour: &'a str,
@@ -117,7 +117,8 @@ struct Bar<'a> {
 }
 
 impl Bar<'_> {
-    /// Returns the words at the end of the bar. A paper's range has both ends.
+    /// Returns the text at the end of the bar: its value, or for a range quoted from a paper both
+    /// ends.
     fn words(&self, value: &Value) -> String {
         if self.is_quoted && value.has_interval() {
             format!("{}–{}", readable(value.low), readable(value.high))

@@ -9,11 +9,11 @@ use super::{Bars, Chart, Dots, Line, Look, Plot, Spread, Value, marks};
 use crate::number::readable;
 
 const PLOT_HEIGHT: f64 = 300.0;
-/// If the lines have this number of different points on an axis, each point gets a tick. Otherwise
-/// the axis has ticks at round numbers.
+/// If the lines have points at 3 to 14 different x values, the x axis has a tick at each of these
+/// values. Otherwise the axis has ticks at round numbers.
 const TICKS_AT_POINTS: std::ops::RangeInclusive<usize> = 3..=14;
 
-/// The rectangle of the data, inside axes and labels.
+/// The rectangle of the chart in which the data are drawn. Axes and labels lie outside.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     left: f64,
@@ -41,7 +41,8 @@ pub(super) fn chart(chart: &Chart) -> String {
     sheet.finish(height)
 }
 
-/// Returns the source of the values, and the meaning of what the chart shows beside them.
+/// Returns the subtitle: the source of the values, the meaning of intervals and small dots, and the
+/// number of points left out.
 fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
     let mut text = chart.provenance.text();
     let ours = values(plot).filter(|(look, _)| *look != Look::Quoted).map(|(_, value)| value);
@@ -69,7 +70,8 @@ fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
     text
 }
 
-/// Returns the values with intervals of a plot, each with the style of its series.
+/// Returns all values of a plot, each with the style of its series. Clouds of dots have no such
+/// values.
 fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '_> {
     match plot {
         Plot::Lines(lines) => Box::new(
@@ -137,7 +139,8 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, 
     sheet.next = area.bottom + 44.0;
 }
 
-/// Returns ticks at the points of lines with few points.
+/// Returns a tick for each x value of the lines' points if [`TICKS_AT_POINTS`] allows this number
+/// of ticks.
 fn ticks_at_points(plot: &Plot) -> Option<Vec<Tick>> {
     let Plot::Lines(lines) = plot else { return None };
     if lines.iter().any(|line| line.look == Look::Steps) {
@@ -183,8 +186,8 @@ fn across(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
     }
 }
 
-/// Returns the range of the vertical axis. The axis includes zero if positive values spread over at
-/// least half of the largest value.
+/// Returns the range of the vertical axis. If all values are positive and the lowest is at most
+/// half of the highest, the range starts at zero.
 fn up_range(plot: &Plot, axis: &Axis) -> Option<(f64, f64)> {
     let range = match plot {
         Plot::Dots(dots) => {
@@ -198,8 +201,8 @@ fn up_range(plot: &Plot, axis: &Axis) -> Option<(f64, f64)> {
     Some(if wants_zero { (0.0, high) } else { (low, high) })
 }
 
-/// Returns all values of a plot with the ends of their intervals. If no value is negative, an
-/// interval ends at zero.
+/// Returns all values of a plot, the ends of their intervals, and the values of single runs. If no
+/// value is negative, raises the negative end of an interval to zero.
 pub(super) fn ends(plot: &Plot) -> impl Iterator<Item = f64> + '_ {
     let never_negative = values(plot).all(|(_, value)| value.value >= 0.0);
     let least = if never_negative { 0.0 } else { f64::NEG_INFINITY };
@@ -261,7 +264,7 @@ fn finite(value: &Value) -> Value {
     Value { value: value.value, low, high, runs: value.runs.clone() }
 }
 
-/// Returns the colour class of each series.
+/// Returns the CSS class for the colour of each series.
 pub(super) fn colours<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<String> {
     classes(looks.map(|look| *look == Look::Quoted))
 }

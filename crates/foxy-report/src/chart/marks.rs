@@ -11,9 +11,10 @@ use std::collections::BTreeSet;
 /// Largest number of points that a line shows as marks. A line with more points has no marks,
 /// because they would hide the line.
 pub(super) const MAX_MARKS: usize = 60;
-/// A chart with more quoted points gives their values only in tooltips.
+/// If a chart has more quoted points than this, only their tooltips give their values.
 const MAX_QUOTED_WORDS: usize = 8;
-/// The words of a quoted point nearer to the right edge are at its left.
+/// Width in pixels that the text beside a quoted point needs. If the point is nearer to the
+/// picture's right edge, its text is on its left.
 const ROOM: f64 = 140.0;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {
@@ -84,7 +85,7 @@ fn quoted_text(value: &Value) -> String {
     }
 }
 
-/// Returns the outline of a line. Steps keep each value until the next point.
+/// Returns the SVG path of a line. A line of the style `Look::Steps` is a staircase.
 fn outline(line: &Line, x: &Ruler, y: &Ruler) -> String {
     let mut outline = String::new();
     for (number, (right, value)) in line.points.iter().enumerate() {
@@ -102,8 +103,8 @@ fn downward(x: f64, y: f64) -> String {
     format!("M{} {}L{} {}L{} {}z", at(x - 4.0), at(y - 6.0), at(x + 4.0), at(y - 6.0), at(x), at(y))
 }
 
-/// Draws the interval of a horizontal bar. An arrow shows that the interval goes on beyond the
-/// axis.
+/// Draws the interval of a horizontal bar. An arrow shows that the interval continues beyond the
+/// end of the axis.
 pub(super) fn whisker(svg: &mut Svg, ruler: &Ruler, value: &Value, middle: f64) {
     let (low, high) = (ruler.at(value.low), ruler.at(value.high));
     svg.line("fx-whisker", (low, middle), (high, middle));

@@ -1,5 +1,5 @@
-//! The sheet of a picture: title, subtitle, legend and style. The colours suit colour-blind readers
-//! (after Okabe and Ito). Marks and dashes also distinguish series.
+//! The picture around a chart: title, subtitle, legend and style. The colours suit colour-blind
+//! readers (after Okabe and Ito). Shapes of marks and dashed lines also distinguish the series.
 
 use super::Look;
 use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
@@ -30,7 +30,7 @@ pub(super) struct Entry {
     pub(super) name: String,
 }
 
-/// A picture under construction. The part below `next` is still free.
+/// A picture under construction. Everything below the height `next` is still empty.
 #[derive(Debug)]
 pub(super) struct Sheet {
     label: String,
@@ -54,8 +54,8 @@ impl Sheet {
         sheet
     }
 
-    /// Adds a legend, and breaks it into lines if necessary. The next entry stands close to an
-    /// entry without a name.
+    /// Adds a legend, on several lines if necessary. After an entry without a name, the next entry
+    /// follows closely, so that both symbols share one name.
     pub(super) fn legend(&mut self, entries: &[Entry]) {
         if entries.is_empty() {
             return;
@@ -109,7 +109,7 @@ impl Sheet {
     }
 }
 
-/// Returns the legend of several series. A single series needs no legend.
+/// Returns the entries of the legend for several series, or none for a single series.
 pub(super) fn entries(series: &[(Key, Look, &str)]) -> Vec<Entry> {
     if series.len() < 2 {
         return Vec::new();
@@ -127,7 +127,8 @@ pub(super) fn entries(series: &[(Key, Look, &str)]) -> Vec<Entry> {
 /// The colour class of quoted values.
 const QUOTED: &str = "fx-paper";
 
-/// Returns the colour class of each series. All quoted series have one class of their own.
+/// Returns the CSS class for the colour of each series. All series with values from papers share
+/// one class.
 pub(super) fn classes(are_quoted: impl Iterator<Item = bool>) -> Vec<String> {
     let mut ours = 0;
     let class = |is_quoted| {
@@ -142,8 +143,8 @@ pub(super) fn classes(are_quoted: impl Iterator<Item = bool>) -> Vec<String> {
 
 pub(super) const COLOURS: usize = 8;
 
-/// The style of every chart. All class names start with `fx-`, so that they do not clash with
-/// styles of the page.
+/// The style sheet of every chart. All class names start with `fx-`, so that they do not clash with
+/// class names of the page.
 const SHEET: &str = "\
 .fx{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
 .fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#6a6e76}
@@ -172,7 +173,7 @@ pub(super) fn colour(series: usize) -> String {
     format!("fx-c{}", series % COLOURS)
 }
 
-/// Returns the outline of the mark of a series: circle, square, diamond or triangle.
+/// Returns the SVG path of the mark of a series: a circle, square, diamond, or triangle up or down.
 pub(super) fn mark(series: usize, x: f64, y: f64) -> String {
     let corners = |offsets: &[(f64, f64)]| {
         let places: Vec<String> = offsets

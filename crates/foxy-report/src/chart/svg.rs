@@ -19,7 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Formats a coordinate with at most one decimal.
+/// Formats a coordinate with at most one digit after the point.
 pub(super) fn at(place: f64) -> String {
     let text = format!("{place:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
@@ -64,7 +64,7 @@ impl Svg {
         self.push(&format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2\"/>"));
     }
 
-    /// Adds a path. `words` is its tooltip; without words, the path has no tooltip.
+    /// Adds an SVG path. `words` is its tooltip, which is left out if `words` is empty.
     pub(super) fn path(&mut self, class: &str, outline: &str, words: &str) {
         if words.is_empty() {
             self.push(&format!("<path class=\"{class}\" d=\"{outline}\"/>"));
@@ -77,7 +77,8 @@ impl Svg {
     }
 }
 
-/// Estimates the width of `words` in usual sans-serif fonts, in the unit of `size`.
+/// Estimates the width of `words` in usual sans-serif fonts. `size` is the font size, in the unit
+/// of the result.
 pub(super) fn width_of(words: &str, size: f64) -> f64 {
     let letter = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '·' => 0.29,

@@ -36,7 +36,7 @@ impl Ticks {
     }
 }
 
-/// Adds room if the range is a single value. The room of zero is above it.
+/// Widens the range of an axis if it is a single value. The range of zero starts at zero.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let room = low.abs() / 2.0;
     match (low < high, low == 0.0) {
@@ -50,8 +50,8 @@ fn stretched((low, high): (f64, f64)) -> (f64, f64) {
     if low < high { (low, high) } else { (low / 2.0, low * 2.0) }
 }
 
-/// Returns the distance of neighbouring ticks, as a digit and a power of ten. The digit is 1, 2 or
-/// 5, and the axis gets about `wanted` ticks.
+/// Returns the distance between neighbouring ticks, as a digit (1, 2 or 5) and the exponent of a
+/// power of ten. The axis then has about `wanted` ticks.
 fn nice_step(span: f64, wanted: usize) -> (f64, i32) {
     let rough = span / wanted.max(1) as f64;
     let power = rough.log10().floor() as i32;

@@ -5,13 +5,13 @@ use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
-/// A limit that the user set with `--fail-if`, such as `hit_ratio<1`. The run fails if the measure
-/// is in this range.
+/// A limit that the user set with `--fail-if`, such as `hit_ratio<1`. The run fails if the measured
+/// value is in this range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The limit as the user wrote it.
     pub name: String,
-    /// Text with the measured value if the measure is in the range, otherwise `None`.
+    /// If the measured value is in the range, a text with this value; otherwise `None`.
     pub missed: Option<String>,
 }
 

@@ -54,7 +54,7 @@ fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
     in_order(of_it.map(|measure| measure.subject.as_str()))
 }
 
-/// Returns the summary of all repeats of a measure. [`summarise`] made it.
+/// Returns the summary of all repeats of a measure. [`summarise`] has made this summary.
 fn result<'a>(
     records: &'a [Record],
     workload: &str,

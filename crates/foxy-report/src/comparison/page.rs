@@ -41,7 +41,8 @@ pub fn page(records: &[Record]) -> String {
     page.html()
 }
 
-/// Returns the provenance for all charts. The number of repeats replaces the number of seeds.
+/// Returns the provenance of all charts of the page. It gives the number of repeats as the number
+/// of seeds.
 fn provenance(records: &[Record]) -> Provenance {
     let setup = records.iter().find_map(|record| match record {
         Record::Setup(setup) => Some(setup),
@@ -98,7 +99,7 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
     }
 }
 
-/// Makes a line for each proxy with points.
+/// Makes a line for each proxy for which `points` returns any points.
 fn lines(subjects: &[&str], look: Look, points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
     let line = |subject: &&str| {
         let points = points(subject);

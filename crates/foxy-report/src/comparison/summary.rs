@@ -17,7 +17,8 @@ pub const WITH_RATIOS: [&str; 5] = [
     "disk_bytes_per_cached_byte",
 ];
 
-/// Summarises all repeats in `records`. Ignores summaries that are already in `records`.
+/// Returns the summaries of all repeats in `records`. Does not count summaries that `records`
+/// already contain.
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
     for workload in workloads(records) {

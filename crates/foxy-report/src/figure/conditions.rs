@@ -15,16 +15,17 @@ pub const STEADY_FILLS: f64 = 1.5;
 /// Number of seeds, or of runs on a real machine, that a verdict needs.
 pub const SEEDS: u32 = 3;
 
-/// A condition for the verdict of a row, with the run's values for it.
+/// A condition that the run must meet before its row gets a verdict, with the values of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "kebab-case")]
 pub enum Condition {
     /// The run filled the cache at least 1.5 times.
     Fills {
-        /// Bytes written, divided by the size of the cache. It is the least of all runs.
+        /// Bytes written to the cache, divided by the size of the cache. If there are several runs,
+        /// this is the smallest quotient.
         reached: f64,
     },
-    /// At the greatest load that a server carries, its response time lies between two limits.
+    /// At the greatest load that the proxy can carry, its response time lies between two limits.
     ResponseTime {
         /// Measured response time in seconds.
         seconds: f64,
@@ -39,12 +40,13 @@ pub enum Condition {
         named: String,
         /// Our counts that show the cause, or the reason why the run does not count it.
         ours: String,
-        /// Whether our counts show the cause.
+        /// Whether our counts show this cause.
         shown: bool,
     },
-    /// A smaller or larger experiment gives the same verdict.
+    /// The experiment at another scale gives the same verdict.
     TwoScales {
-        /// The scale of the other experiment, and its verdict.
+        /// The other scale and the verdict at that scale. `None` if the experiment ran at one scale
+        /// only.
         other: Option<(f64, Verdict)>,
     },
     /// An input of the run was fitted to the paper's value, so the agreement of our value proves
@@ -110,8 +112,8 @@ impl Condition {
         }
     }
 
-    /// Makes the condition that a count explains the paper's result: each value of `low` must be
-    /// below each value of `high`.
+    /// Makes the condition that our counts show the paper's cause. This holds if each value in
+    /// `low` is below each value in `high`.
     pub fn smaller(named: &str, count: &str, low: &[f64], high: &[f64]) -> Self {
         let most = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = high.iter().copied().fold(f64::INFINITY, f64::min);
@@ -170,8 +172,8 @@ impl FigureRow {
         }
     }
 
-    /// Replaces the verdict by "no verdict" if a condition fails. Call this last, because later
-    /// steps need the verdict.
+    /// Replaces the verdict by "no verdict" if a condition fails. Call this function last, because
+    /// the functions that compare scales need the verdict.
     pub fn settle(&mut self) {
         use Verdict::{DifferentToday, Differs, Reproduced, ShapeOnly};
         if !matches!(self.verdict, Reproduced | ShapeOnly | Differs | DifferentToday) {
@@ -189,7 +191,7 @@ impl FigureRow {
         }
     }
 
-    /// Returns the verdict, and after "no verdict" its reasons.
+    /// Returns the verdict as text. After "no verdict", the text gives the reasons.
     pub fn verdict_text(&self) -> String {
         let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
         match (self.verdict, reasons.is_empty()) {

@@ -52,7 +52,7 @@ pub struct FigureRow {
     pub row: String,
     /// Value in the paper, if it gives one.
     pub quoted: Option<f64>,
-    /// How the quoted value follows from the paper's words.
+    /// How the quoted value was obtained from the text of the paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<QuoteKind>,
     /// The quoted range, if the paper gives a range. `quoted` is its middle.
@@ -166,8 +166,8 @@ impl FigureRow {
         ]
     }
 
-    /// Returns the quoted value or range. In brackets it says how the value follows from the
-    /// paper's words, unless the words have the number.
+    /// Returns the quoted value or range as text. In brackets it says how the value was obtained,
+    /// unless the paper states the number.
     fn quoted_text(&self) -> String {
         let value = match (self.range, self.quoted) {
             (Some((low, high)), _) => format!("{}–{}", readable(low), readable(high)),
@@ -258,7 +258,7 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
-/// Formats the scale of a run. The text for a quick run never says `full`.
+/// Formats the scale of a run. The text for a run with `--quick` never says `full`.
 pub(crate) fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
         (_, false) => scale_text(scale),

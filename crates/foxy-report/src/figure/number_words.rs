@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-/// A formula such as `1885 / 8400 * 17`. It is computed from left to right, so `*` does not bind
-/// closer than `+`.
+/// A formula such as `1885 / 8400 * 17`. It is computed strictly from left to right: `*` does not
+/// take precedence over `+`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression<'a> {
     first: &'a str,
@@ -42,8 +42,8 @@ impl<'a> Expression<'a> {
     }
 }
 
-/// The numbers of a text. Each is kept as its digits without decimal point and commas, because the
-/// stored text of paper 001 has lost its decimal points.
+/// The numbers that occur in a text. Each is kept as its digits, without decimal point and commas,
+/// because our text of paper 001 has lost its decimal points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers(BTreeSet<String>);
 
@@ -68,8 +68,8 @@ const WORDS: [(&str, &str); 7] = [
     ("forty", "40"),
 ];
 
-/// Returns the numbers that a text has as digits or words. The scanned papers show some ones as the
-/// letter `l`, so an `l` before a digit counts as 1.
+/// Returns the numbers that a text has as digits or words. In the scanned papers the digit 1
+/// sometimes became the letter `l`, so an `l` before a digit counts as 1.
 pub fn numbers_in(text: &str) -> Numbers {
     let mut found = BTreeSet::new();
     for word in text.split_whitespace() {

@@ -4,8 +4,8 @@ use super::quotes::{in_chart, quote};
 use super::{FigureRow, Place, QuoteKind};
 use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
 
-/// Returns a chart for the rows of each figure that have one unit. Leaves out rows without a value
-/// of ours, and charts in which nothing can be compared.
+/// Returns the charts of the rows, one for each figure and unit. Leaves out rows without a value of
+/// ours, and charts with nothing to compare.
 pub fn charts(rows: &[FigureRow], quick: bool) -> Vec<Chart> {
     let mut groups: Vec<Vec<&FigureRow>> = Vec::new();
     for row in rows.iter().filter(|row| row.ours.is_some()) {
@@ -66,7 +66,8 @@ fn bars(
     Bars { name: name.into(), look, values: rows.iter().map(|row| value(row)).collect() }
 }
 
-/// Returns the quoted value by today's table. A record may have a value of an older table.
+/// Returns the quoted value from the current table of quotes. The row itself may come from an old
+/// record, with the value of an older table.
 fn quoted_of(row: &FigureRow) -> Option<Value> {
     let of_record = || {
         let (low, high) = row.range.or(row.quoted.map(|quoted| (quoted, quoted)))?;
@@ -89,7 +90,7 @@ fn subject(row: &FigureRow, has_quotes: bool) -> String {
     format!("{compared}{place}{trace}")
 }
 
-/// Returns the name of a row, with a remark on its quoted value.
+/// Returns the name of a row. A second line remarks how the quoted value was obtained.
 fn group(row: &FigureRow) -> String {
     let known = quote(&row.figure, &row.row);
     let remark = match known.map(|quote| (quote.kind, quote.value.is_some())) {

@@ -1,7 +1,7 @@
-//! The values that figures quote from the papers, with the papers' own words. They are in the table
-//! `quotes.tsv`. `cargo xtask quotes FOLDER` looks for the words in the papers in `FOLDER`. Then it
-//! writes a checksum of the table, the seal, into the table. A test recognizes a later change by
-//! the seal.
+//! The values that figures quote from the papers, with the words of the papers. The table
+//! `quotes.tsv` contains them. `cargo xtask quotes FOLDER` searches the papers in `FOLDER` for
+//! these words, and then writes a checksum, the seal, into the table. If somebody changes the table
+//! later, a test fails because of the seal.
 
 use super::number_words::{Expression, numbers_in};
 use crate::chart::Value;
@@ -10,10 +10,10 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-/// The table, one quote a line, with tabs between the columns.
+/// The table of quotes. Each line is a quote, with tabs between the columns.
 pub const TABLE: &str = include_str!("quotes.tsv");
 
-/// The relation of a quoted value to the words of the paper.
+/// How a quoted value was obtained from the words of the paper.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -23,10 +23,10 @@ pub enum QuoteKind {
     Stated,
     /// The value is a formula of numbers in the words.
     Derived,
-    /// The words give only a direction, such as "faster". The number, if there is any, is our
-    /// reading.
+    /// The words give only a direction, such as "faster". A number in the table is our
+    /// interpretation.
     Words,
-    /// Our text of the paper lost the number, but another edition has it.
+    /// Our text of the paper has lost the number, but another edition of the paper states it.
     Edition,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for QuoteKind {
     }
 }
 
-/// A line of the table.
+/// A line of the table of quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quote {
     /// Figure of the row, such as `001-table2`.
@@ -54,15 +54,16 @@ pub struct Quote {
     pub row: String,
     /// The quoted value or range. `None` if the words give only a direction.
     pub value: Option<RangeInclusive<f64>>,
-    /// Our values reproduce the quoted value if they are in this band.
+    /// If all our values lie in this range, they reproduce the quoted value.
     pub band: Option<RangeInclusive<f64>>,
-    /// The relation of the value to the words.
+    /// How the value was obtained from the words.
     pub kind: QuoteKind,
     /// Number of the paper.
     pub document: String,
-    /// Line or word of the paper where the first part of the words begins.
+    /// Number of the line or word in the paper where the quoted words begin.
     pub place: String,
-    /// Words of the paper. They have several parts if they come from several places.
+    /// The quoted words of the paper. If they come from several places of the paper, they have
+    /// several parts.
     pub words: Vec<String>,
     value_text: String,
 }
@@ -98,8 +99,8 @@ impl Quote {
         .join("\t")
     }
 
-    /// Returns the numbers in the value's formula that the words do not have. The result should be
-    /// empty.
+    /// Returns the numbers of the value's formula that do not occur in the quoted words. The result
+    /// of a correct line is empty.
     fn lacking(&self) -> Vec<String> {
         if matches!(self.kind, QuoteKind::Words) {
             return Vec::new();
@@ -185,8 +186,8 @@ fn seal(quotes: &[Quote], documents: &[String]) -> String {
     checksum(&format!("{}\n{}", lines.join("\n"), documents.join("\n")))
 }
 
-/// Returns the number of quotes. Fails if a line was changed after the last comparison with the
-/// papers, or if the words lack a number of the value.
+/// Returns the number of quotes. Fails if a line was changed after the table was last compared with
+/// the papers, or if the quoted words lack a number of the value.
 pub fn check(table: &str) -> Result<usize, String> {
     let quotes = parse(table)?;
     let seals: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix(SEAL)).collect();
@@ -207,8 +208,8 @@ fn lacks(quote: &Quote) -> Option<String> {
     (!lacking.is_empty()).then(|| format!("{figure}, {row}: the words lack {}", lacking.join(", ")))
 }
 
-/// Looks for the words of each quote in the papers, which have their numbers as keys. Returns the
-/// table with the places that it found and a new seal.
+/// Looks for the words of each quote in the papers. The keys of `papers` are the papers' numbers.
+/// Returns the table with the places of the words and a new seal.
 pub fn compare(table: &str, papers: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut quotes, mut wrong) = (parse(table)?, Vec::new());
     for quote in &mut quotes {
@@ -255,8 +256,8 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the line in which the words begin. If the paper has only one line, returns the number of
-/// the word.
+/// Returns the number of the line in which the words begin, or, if the paper's text is a single
+/// line, the number of the word.
 fn place(paper: &str, words: &str) -> String {
     let start = plain(words);
     if paper.lines().count() < 2 {

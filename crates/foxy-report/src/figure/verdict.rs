@@ -1,8 +1,8 @@
 //! Compares our value with the value in the paper (the quote), and gives the verdict by fixed
 //! rules.
 //!
-//! A verdict has two parts. The value must lie within the tolerance (the band). If it does not,
-//! only the shape may agree: the order of the rows, or the direction of a change.
+//! Our value reproduces the paper's value if it lies within a tolerance (the band). Outside the
+//! band, still the shape may agree: the order of the rows, or the direction of a change.
 
 use super::quotes::quote;
 use super::{FigureRow, Place, QuoteKind};
@@ -16,19 +16,23 @@ pub enum Verdict {
     /// Our values of all runs lie within the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Our value lies outside the band, but order or direction agrees with the paper.
+    /// Our value lies outside the band, but the order of the rows or the direction of the change is
+    /// as in the paper.
     #[serde(rename = "shape only")]
     ShapeOnly,
-    /// Neither value nor shape agrees with the paper. Our value comes from a simulation.
+    /// Neither value nor shape (order or direction) agrees with the paper. Our value comes from a
+    /// simulation.
     #[serde(rename = "differs")]
     Differs,
-    /// Neither value nor shape agrees with the paper. Our value comes from a present-day machine.
+    /// Neither value nor shape (order or direction) agrees with the paper. Our value was measured
+    /// on a present-day machine.
     #[serde(rename = "different today")]
     DifferentToday,
     /// The paper gives no value to compare with.
     #[serde(rename = "no quote")]
     NoQuote,
-    /// A store skipped some of its work, so its value cannot be compared with the others.
+    /// A simulated store skipped some of its work, so its value cannot be compared with the other
+    /// stores.
     #[serde(rename = "unequal work")]
     UnequalWork,
     /// A condition of the verdict fails, see [`Condition`](super::Condition). The row names the
@@ -70,8 +74,7 @@ impl FigureRow {
         let ends = quote.value.as_ref().map(|range| (*range.start(), *range.end()));
         let row = Self { range: ends.filter(|(low, high)| low < high), ..row };
         let row = row.against(middle, band);
-        // The paper gives only words for such a row. They have no number that our value could
-        // reproduce.
+        // For such a row the paper gives only words, so our value cannot reproduce a number.
         match (row.verdict, row.quote) {
             (Verdict::Reproduced, Some(QuoteKind::Words)) => row.only_shape(),
             _ => row,
@@ -104,8 +107,8 @@ impl FigureRow {
         }
     }
 
-    /// Sets the verdict of a row that is not reproduced. `holds` is whether its shape agrees with
-    /// the paper.
+    /// Sets the verdict of a row that is not reproduced. `holds` tells whether the row's order or
+    /// direction agrees with the paper.
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
             Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote
@@ -122,8 +125,8 @@ impl FigureRow {
         self
     }
 
-    /// Calls [`FigureRow::shape`] for a ratio. Its shape agrees if our values of all runs lie on
-    /// the same side of 1 as the quoted ratio.
+    /// Sets the verdict of a ratio, such as a gain. The direction agrees with the paper if our
+    /// values of all runs lie on the same side of 1 as the quoted ratio.
     pub fn gain(self) -> Self {
         let holds = match (self.quoted, self.low, self.high) {
             (Some(quoted), Some(low), _) if quoted > 1.0 => low > 1.0,
@@ -135,8 +138,8 @@ impl FigureRow {
 }
 
 /// Compares the order of the rows by our values with their order by the quoted values. A row
-/// outside its band becomes `shape only` if its order to all other rows agrees. Otherwise its note
-/// names the rows to which its order is reversed.
+/// outside its band becomes `shape only` if it is in the right order to all other rows. Otherwise
+/// its note names the rows to which its order is reversed.
 pub fn judge_order(rows: &mut [FigureRow]) {
     let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
     for row in rows {

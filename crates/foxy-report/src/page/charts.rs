@@ -47,7 +47,8 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
     charts
 }
 
-/// Makes the line of a subject. Each time is the median of the runs.
+/// Makes the line of a subject (a measured proxy, scheme or engine). The time at each share is the
+/// median over the runs.
 fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     let shares = runs.first().copied().unwrap_or_default().iter().map(|(share, _)| *share);
     let median = |share: f64| {
@@ -61,16 +62,19 @@ fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points }
 }
 
-/// The mean value of each step of the fill: the start of the step, and the value.
+/// The mean of a measure for each tenth of a cache size that was written: the start of the tenth in
+/// cache sizes, and the mean.
 type Steps = Vec<(f64, f64)>;
 
-/// The name of the timeline with the fill of the cache, in cache sizes.
+/// Name of the timeline that tells how far the cache is filled: the bytes written so far, divided
+/// by the size of the cache.
 const FILL: &str = "fill";
-/// The width of a step of a chart over the fill. Single samples would hide the lines in noise.
+/// Width of a step of a chart over the fill, in cache sizes. A step shows a mean, because single
+/// samples would hide the lines in noise.
 const STEP: f64 = 0.1;
 
-/// Draws timelines over the fill of the cache, as in Appendix D of paper 000. Each step is the
-/// median of the runs of a subject.
+/// Draws measures over the fill of the cache, as in Appendix D of paper 000. Each step of a line is
+/// the median over the runs of a subject.
 fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     let fills = timelines.iter().filter(|timeline| timeline.name == FILL);
     let fills: Vec<&Timeline> = fills.copied().collect();
@@ -79,7 +83,7 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         let is_earlier_run = |(name, (subject, _)): &&(&str, (&str, Steps))| {
             *name == timeline.name && *subject == timeline.subject
         };
-        // The runs of a subject are in the order of their fills.
+        // The timelines of a measure and the timelines of the fill come in the same order of runs.
         let earlier = named.iter().filter(is_earlier_run).count();
         let mut runs = fills.iter().filter(|fill| fill.subject == timeline.subject);
         if let Some(fill) = runs.nth(earlier) {
@@ -149,7 +153,8 @@ fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     grouped(named).into_iter().map(chart).collect()
 }
 
-/// Draws the measures that several subjects have, without those of a workload or of one repeat.
+/// Draws a chart of bars for each measure that at least two subjects have with different values.
+/// Leaves out measures of a workload or of a single repeat.
 fn of_measures(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let whole = measures.iter().filter(|one| one.workload.is_none() && one.repeat.is_none());
     let named = whole.map(|measure| (measure.name.as_str(), *measure)).collect();

@@ -4,13 +4,14 @@ use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
 use crate::figure::quotes::in_chart;
 use crate::record::Measure;
 
-/// The figure of the quoted values.
+/// The figure in the table of quotes that gives the paper's values.
 const FIGURE: &str = "002-table4";
 
-/// The measures of the charts, in microseconds, and the word for each in the quoted rows.
+/// The measures of the charts, in microseconds, and the word that names each in the rows of the
+/// table of quotes.
 const COLUMNS: [(&str, &str); 2] = [("latency_mean_us", "mean"), ("latency_p50_us", "median")];
 
-/// Returns the charts if the records are those of a run with a direct path.
+/// Returns the charts if the run also sent requests to the origin directly, without a proxy.
 pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let has_direct = measures.iter().any(|one| one.subject == "direct" && one.workload.is_none());
     let columns = COLUMNS.iter().filter(|_| has_direct);

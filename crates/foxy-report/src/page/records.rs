@@ -20,8 +20,8 @@ impl Page {
         page
     }
 
-    /// Adds all records of a run: facts, charts, then tables. A setup record replaces the scale of
-    /// `provenance`.
+    /// Adds all records of a run: facts, charts, then tables. The scale of a setup record replaces
+    /// the scale of `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
@@ -56,7 +56,7 @@ impl Page {
         self.classes(&classes);
     }
 
-    /// Adds the setup of each measured proxy.
+    /// Adds the command line and configuration of each measured proxy.
     pub fn set_ups(&mut self, records: &[Record]) {
         let found = records.iter().filter_map(|record| match record {
             Record::Subject(subject) => Some(subject),

@@ -4,7 +4,7 @@
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;
 
-/// The parts of a run, and the words for them.
+/// The parts of a workload's name, and the titles of the parts.
 const PARTS: [(&str, &str); 4] =
     [("no-cache", "no cache"), ("phase-1", "phase 1"), ("phase-2", "phase 2"), ("", "both phases")];
 const HITS: [(&str, &str); 3] = [

@@ -13,7 +13,7 @@ pub struct Check {
     pub problem: String,
 }
 
-/// Checks with their results, by the checks' ids.
+/// The checks, each under its id.
 pub type Checks = BTreeMap<String, Check>;
 
 /// Returns the ids of failed checks of the kinds `required` and `optimal`. As in the suite, a check
@@ -44,7 +44,7 @@ pub fn assert_documented(checks: &Checks, documented: &BTreeSet<String>) {
     );
 }
 
-/// Returns how many checks of `kind` passed, in the form that docs/conformance.md uses.
+/// Returns how many checks of `kind` passed, such as `7 of 9`, as docs/conformance.md writes it.
 pub fn share(checks: &Checks, kind: &str) -> String {
     let failed = failures(checks);
     let all: Vec<_> = checks.iter().filter(|(_, check)| check.kind == kind).collect();

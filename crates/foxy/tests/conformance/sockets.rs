@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// Number of times that a failed check is repeated alone. Some checks wait for a second to pass,
-/// and a busy machine delays them.
+/// Number of times that a failed check is run again alone. Some checks wait for a second to pass,
+/// and fail on a busy machine.
 const CHANCES: u32 = 2;
 
 #[test]

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 const CLIENTS: u64 = 8;
 
-/// Number of requests after which a client opens a new connection.
+/// Number of requests on a connection. After that, the client opens a new connection.
 const KEPT: u64 = 25;
 
 /// Time limit of a request.
@@ -31,9 +31,9 @@ const FROM: &str = "127.0.0.2:0";
 /// Number of objects for memory hits, and their length in bytes.
 const MEMORY: (u64, u64) = (200, 10_000);
 
-/// Length in bytes of objects for disk hits. The next constant is the length of objects that are
-/// not stored yet (misses).
+/// Length in bytes of each object for disk hits.
 const DISK: u64 = 32_768;
+/// Length in bytes of each object that is not stored yet, so that a request is a miss.
 const MISS: u64 = 10_000;
 
 static UNIQUE: AtomicU64 = AtomicU64::new(0);
@@ -43,9 +43,10 @@ static UNIQUE: AtomicU64 = AtomicU64::new(0);
 pub struct Mixture {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// Number of objects for disk hits. Together they are larger than the memory cache.
+    /// Number of objects for disk hits. All these objects together are larger than the memory
+    /// cache.
     pub disk: u64,
-    /// Whether some requests use host names that foxy has not resolved before.
+    /// Whether some of the requests use host names that foxy has not resolved yet.
     pub names: bool,
 }
 
@@ -57,9 +58,9 @@ pub struct Measured {
     pub disk: Latencies,
     pub miss: Latencies,
     pub names: Latencies,
-    /// Number of requests without a complete response of status 200. The next field has the first
-    /// few reasons.
+    /// Number of requests without a complete response of status 200.
     pub failures: u64,
+    /// Reasons of the first few failures.
     pub reasons: Vec<String>,
 }
 
@@ -164,7 +165,7 @@ impl Mixture {
     }
 }
 
-/// The expected source of a response.
+/// The place from which foxy is expected to serve a response.
 #[derive(Clone, Copy)]
 enum Kind {
     Memory,
@@ -196,7 +197,8 @@ impl Client {
                 continue;
             }
             self.stream = None;
-            // If foxy has ended, this pause limits the rate of attempts.
+            // If foxy has ended, every request fails at once. This pause then limits the number of
+            // attempts per second.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

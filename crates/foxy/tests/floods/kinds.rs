@@ -15,17 +15,17 @@ use tokio::time::{sleep, timeout};
 
 /// Number of streams on each HTTP/2 connection.
 const STREAMS: u64 = 100;
-/// Length in bytes, and number, of the small stored objects that floods request. The next constant
-/// is for the large object.
+/// Length in bytes, and number, of the small stored objects that floods request.
 const SMALL: (u64, u64) = (1_000_000, 40);
+/// Length in bytes, and number, of the large stored objects.
 const LARGE: (u64, u64) = (4_000_000, 60);
 /// Length in bytes of objects that no client has requested before.
 const NEW: u64 = 1_000_000;
 /// Length in bytes of a request head just below foxy's limit of 64 KiB.
 const HEAD: usize = 63 << 10;
-/// Number of costly frames per second on each connection. The next constant is the number of
-/// connections that send them.
+/// Number of costly frames that each connection sends per second.
 const FRAMES: u64 = 10_000;
+/// Number of connections that send costly frames.
 const FRAMING: u64 = 2;
 /// Receive buffer, in bytes, of a client that does not read. The system allows no smaller buffer.
 const NO_ROOM: u32 = 2_048;
@@ -129,12 +129,12 @@ fn count(cell: &Cell<u64>) {
     cell.set(cell.get() + 1);
 }
 
-/// Addresses of the proxy under test and of its origin, and the size of the flood.
+/// The addresses of the proxy under test and of its origin, and the size of the flood.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// Divisor of the number of connections. At full size it is 1.
+    /// The number of connections at full size is divided by this number.
     pub smaller: u64,
 }
 

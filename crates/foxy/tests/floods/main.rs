@@ -31,21 +31,22 @@ use tokio::task::LocalSet;
 
 /// Limit in bytes for foxy's memory, without the page cache.
 const BOUND: u64 = 400 << 20;
-/// After the flood, foxy's memory must fall to its value before the flood plus this number of
+/// After the flood, foxy's memory may exceed its value before the flood by at most this number of
 /// bytes.
 const BACK: u64 = 32 << 20;
-/// Memory in bytes that foxy with default settings uses once its memory cache is full. Used in
-/// place of a smaller value before the flood, because the cache may not be full then.
+/// Memory in bytes that foxy with default settings uses once its memory cache is full. If the value
+/// before the flood is smaller, the cache was not full yet. The test then uses this value instead.
 const FILLED: u64 = 96 << 20;
 /// Time limit for memory to fall after the flood.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
-/// Limit on the slowdown of well-behaved clients: the 99th percentile of their request times during
-/// a flood, divided by the 99th percentile without it.
+/// Limit on the slowdown of well-behaved clients. The slowdown is the 99th percentile of their
+/// request times during a flood, divided by the 99th percentile without a flood.
 const SLOWER: f64 = 3.0;
 /// Longest time of a single request of a well-behaved client, in microseconds. The percentile alone
 /// could miss long delays, because a waiting client sends no other request.
 const LONGEST: u64 = 1_000_000;
-/// Request times, in microseconds, below which differences are noise of the machine.
+/// A slowdown counts only above this request time in microseconds. Shorter times differ by chance
+/// on any machine.
 const LEAST: u64 = 2_000;
 
 /// The size of a test run: number of connections, duration of phases, and number of objects.
@@ -55,7 +56,8 @@ struct Size {
     before: Duration,
     during: Duration,
     disk_objects: u64,
-    /// Whether the test judges times. They mean nothing on a machine that also does other work.
+    /// Whether the test judges request times. On a machine that also does other work, request times
+    /// mean nothing.
     timed: bool,
 }
 
@@ -176,7 +178,7 @@ fn flood_once(
     })
 }
 
-/// Returns the time until foxy's memory fell to `enough` bytes. Returns `None` if this takes longer
+/// Returns how long foxy's memory took to fall to `enough` bytes. Returns `None` if it took longer
 /// than the time limit.
 fn given_back(subject: &Subject, enough: u64) -> Option<Duration> {
     let begun = clock::monotonic();
@@ -200,7 +202,7 @@ impl Phase {
 }
 
 impl Outcome {
-    /// Returns a text about each bound that the flood exceeded.
+    /// Returns a sentence for each limit that foxy exceeded during or after the flood.
     fn missed(&self, flood: Flood, size: Size) -> Vec<String> {
         let mut missed = Vec::new();
         if !self.alive {

@@ -68,7 +68,7 @@ impl Origin {
 
 struct Server {
     bytes: Vec<u8>,
-    /// Earliest time at which the origin may send the next piece to a flood.
+    /// Earliest time at which the origin may send another piece of an object to foxy for the flood.
     free: Cell<Instant>,
 }
 
@@ -142,7 +142,7 @@ async fn answer_names(socket: UdpSocket) {
 }
 
 /// Returns the response to a DNS question (RFC 1035 §4). Returns `None` for a name below
-/// [`SILENT`].
+/// [`SILENT`], which gets no response.
 fn name_answer(question: &[u8]) -> Option<Vec<u8>> {
     let mut end = 12;
     let mut name = String::new();

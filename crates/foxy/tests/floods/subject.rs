@@ -18,8 +18,8 @@ const MEMORY: u64 = 512 << 20;
 /// Interval between samples of the memory.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Limits on open files for the flood that needs few descriptors: the initial limit, and the hard
-/// limit up to which foxy may raise it.
+/// The initial and the hard limit on open files, for the flood that leaves foxy few descriptors.
+/// foxy may raise the initial limit up to the hard limit.
 const FEW: (u64, u64) = (256, 1_024);
 
 /// The foxy under test.
@@ -32,10 +32,10 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Starts foxy for a flood whose number of connections at full size is divided by `smaller`.
+    /// Starts foxy for a flood. The number of the flood's connections is the number at full size
+    /// divided by `smaller`.
     ///
-    /// # Errors
-    /// The reason why this machine has no control group for the test.
+    /// # Errors The reason why this machine has no control group for the test.
     pub fn start(flood: Flood, origin: &Origin, smaller: u64) -> Result<Self, String> {
         let group = Arc::new(Group::new(MEMORY)?);
         let folder = tempfile::tempdir().expect("a folder");
@@ -64,7 +64,8 @@ impl Subject {
 
 fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64) {
     let file = folder.join("foxy.toml");
-    // A smaller flood needs a lower limit on connections, so that it still reaches the limit.
+    // A smaller flood needs a lower limit on connections. Otherwise its connections would not reach
+    // the limit.
     let limits = match smaller {
         1 => String::new(),
         smaller => format!("[limits]\nconnections = {}\n", 8_192 / smaller),

@@ -18,7 +18,8 @@ pub const PAGES: u64 = 300;
 
 static UNIQUE: AtomicU64 = AtomicU64::new(0);
 
-/// The addresses, the origin, the counts and the reading time that all clients of a run share.
+/// The addresses, the origin, the counts and the reading time of large bodies, which all clients of
+/// a run share.
 pub struct Load {
     pub to: Addresses,
     pub origin: Origin,
@@ -89,8 +90,8 @@ impl Load {
         }
     }
 
-    /// Sends requests on kept connections until the test is over. Waits up to `pause` before each
-    /// request.
+    /// Requests pages on kept connections until the test is over. Before each request, waits for a
+    /// random time up to `pause`.
     pub fn browse(&self, seed: u64, pause: Duration) {
         let mut random = Random::new(seed);
         let mut kept = None;

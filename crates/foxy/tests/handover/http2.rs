@@ -16,9 +16,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio_rustls::TlsConnector;
 
-/// The reason why a request has no right answer.
+/// The reason why a request got no right answer.
 enum Failed {
-    /// foxy refused the request before any part was processed, so the client may send it again.
+    /// foxy refused the request before it processed any part of it, so the client may send the
+    /// request again.
     Refused,
     Other(String),
 }
@@ -32,8 +33,8 @@ impl From<h2::Error> for Failed {
 }
 
 impl Load {
-    /// Sends HTTP/2 requests until the test is over. A slow reader of a large body has its own
-    /// connection.
+    /// Sends HTTP/2 requests until the test is over. A large body is read slowly, on a connection
+    /// of its own.
     pub fn browse_over_http2(&self, tls: &TlsConnector, seed: u64, pause: Duration) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
@@ -149,7 +150,7 @@ impl Load {
         let name = "localhost".try_into().expect("a name");
         let stream = tls.connect(name, stream).await?;
         let (sender, connection) = h2::client::handshake(stream).await.map_err(io::Error::other)?;
-        // Errors of the connection reach the streams.
+        // The streams also report errors of the connection, so its result is ignored here.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
     }

@@ -1,5 +1,5 @@
-//! Kills the old or the new process in the middle of an upgrade. Afterwards one of the processes
-//! must serve all stored pages, and the store must be whole.
+//! Kills the old or the new process in the middle of an upgrade. Afterwards one of the two
+//! processes must serve all stored pages, and the store must be intact.
 
 use crate::clients::{Connection, Load};
 use crate::origin::Origin;
@@ -13,9 +13,10 @@ use foxy_testkit::wait::until;
 use std::process::Command;
 use std::time::Duration;
 
-/// Number of kills with the other tests. `docs/proofs.md` names the full number.
+/// Number of kills if the test runs together with all other tests. `docs/proofs.md` gives the
+/// number for a full run.
 const FEW: u64 = 4;
-/// Number of kills of a foxy and its successors, before the store is checked.
+/// Number of kills on one store. Then the test checks the store and continues with a new store.
 const KILLS_OF_A_STORE: u64 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,8 @@ impl Outcome {
         load.store_pages();
         for _ in 0..KILLS_OF_A_STORE.min(kills - self.old - self.new) {
             let victim = if random.chance(0.5) { Victim::Old } else { Victim::New };
-            // A successful upgrade takes about 300 ms with a debug build.
+            // A successful upgrade takes about 300 ms with a debug build. So the kill comes at any
+            // time during the upgrade or shortly after it.
             let pause = Duration::from_micros(random.below(400_000));
             self.kill_during_an_upgrade(&mut subject, &load, victim, pause);
         }
@@ -86,7 +88,8 @@ impl Outcome {
         pause: Duration,
     ) {
         let old = subject.newest();
-        // The old process can serve again until its last connection has ended.
+        // Until its last connection has ended, the old process can serve again. The tunnel is such
+        // a connection.
         let tunnel = load.open_tunnel().expect("a tunnel");
         let upgrade = subject.begin_upgrade();
         let is_new = |child: &u32| !subject.knows(*child);
@@ -102,7 +105,8 @@ impl Outcome {
         let output = upgrade.wait_with_output().expect("it ends");
         self.upgrades_that_succeeded += u64::from(output.status.success());
         drop(tunnel);
-        // The process that was not killed serves. It may first finish old connections.
+        // The process that was not killed now serves. The old process may first finish its open
+        // connections.
         until("one process", || (subject.running().len() == 1).then_some(()));
         let survivor = subject.running()[0];
         let expected = if victim == Victim::Old { new } else { old };

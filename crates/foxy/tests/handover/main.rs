@@ -28,14 +28,15 @@ use support::black_box::{number, variable};
 use support::run_record::RunRecord;
 use tally::{KINDS, Kind, Tally};
 
-/// Time after a change in which the hit ratio must stay.
+/// After each reload or upgrade, the test computes the hit ratio of this time.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
-/// Least hit ratio of the first second at full size.
+/// In a full run, the hit ratio of the second after each change must be at least this high.
 const LEAST_HIT_RATIO: f64 = 0.99;
-/// Clients that send requests without a long pause, and clients that mostly wait.
+/// Number of busy clients, and their longest pause between two requests.
 const BUSY: (u64, Duration) = (6, Duration::from_millis(6));
+/// Number of clients that mostly wait, and their longest pause between two requests.
 const LAZY: (u64, Duration) = (24, Duration::from_secs(4));
-/// Longest life of a stream, except for one stream of each kind that lasts as long as the test.
+/// Longest life of a stream. Only one stream of each kind lasts as long as the test.
 const LIFE: Duration = Duration::from_secs(20);
 
 /// The size of a run.
@@ -47,9 +48,9 @@ struct Size {
     body_bytes: u64,
     body_time: Duration,
     store: &'static str,
-    /// Pause after each change.
+    /// Pause between two changes (reloads or upgrades).
     pause: Duration,
-    /// Whether hit ratios are judged.
+    /// Whether the test judges hit ratios.
     is_timed: bool,
 }
 
@@ -72,7 +73,8 @@ fn full() -> Size {
         body_bytes: 1_000_000_000,
         body_time: Duration::from_secs(40),
         store: "8G",
-        // The first seconds of several reloads overlap, so each also shows the reloads before it.
+        // The pause is shorter than a second. So the second after a reload often contains further
+        // reloads, whose effect counts too.
         pause: Duration::from_millis(number("FOXY_HANDOVER_PAUSE_MS", 50)),
         is_timed: true,
     }
@@ -95,8 +97,8 @@ struct Outcome {
     /// Longest time in milliseconds for which new connections waited.
     longest_gap: u64,
     most_processes: usize,
-    /// For each change: its kind, the time at which the stores closed, and the time for which new
-    /// connections waited.
+    /// For each change: its kind, the time at which foxy closed its stores, and the time for which
+    /// new connections waited.
     seconds: Vec<(Change, Instant, Duration)>,
 }
 
@@ -225,8 +227,8 @@ impl Outcome {
         }
     }
 
-    /// Returns the least and the mean hit ratio of the first seconds after these changes, or after
-    /// all changes. The time for which new connections waited belongs to the second.
+    /// Returns the smallest and the mean hit ratio of the seconds after changes of the kind `of`,
+    /// or after all changes. If new connections waited, the second is longer by this time.
     fn least_ratio(&self, tally: &Tally, of: Option<Change>) -> (f64, f64) {
         let seconds = self.seconds.iter().filter(|(change, ..)| of.is_none_or(|of| of == *change));
         let ratio =
@@ -238,7 +240,7 @@ impl Outcome {
 }
 
 impl Load {
-    /// Returns whether the page that a rule may deny is denied now.
+    /// Requests the page that a rule may deny. Returns whether the rule denies it now.
     fn get_closed(&self) -> Option<bool> {
         let mut connection = Connection::open(self.to.proxy).ok()?;
         let answer = connection.ask(&self.get("/page/closed")).ok()?;

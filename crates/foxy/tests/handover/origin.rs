@@ -9,7 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Length of the repeated part of large bodies. It is prime, so that no part of a record repeats.
+/// Length of the random bytes that a large body repeats. The number is prime, so that no two parts
+/// of a body are equal.
 const PERIOD: usize = 1_000_003;
 const PIECE: usize = 256 << 10;
 /// Time between two server-sent events.
@@ -22,7 +23,7 @@ impl Pattern {
     pub fn new() -> Self {
         let mut period = vec![0; PERIOD];
         Random::new(5).fill(&mut period);
-        // The end contains the next beginning, so that each piece is a slice.
+        // The pattern ends with a copy of its beginning, so that each piece is a single slice.
         period.extend_from_within(..PIECE);
         Self(period)
     }

@@ -13,14 +13,14 @@ const RULE: &str = "[[rule]]\nname = \"closed\"\nwhen = { path = \"/page/closed\
                     then = { access = \"deny\" }\n";
 const MISTAKE: &str = "[[rule]]\nwhen = { path = \"/*\" }\nthen = { acess = \"deny\" }\n";
 
-/// A configuration of foxy.
+/// The content of foxy's configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Every client may request every page.
     Open,
     /// A rule denies one page.
     Closed,
-    /// A rule with an unknown word would deny every page.
+    /// A rule with an unknown word. If foxy ignored the word, the rule would deny every page.
     Mistake,
 }
 
@@ -36,7 +36,7 @@ pub struct Subject {
     pub to: Addresses,
     pub authority: TestAuthority,
     first: BlackBox,
-    /// All processes of foxy, from the oldest.
+    /// The process ids of foxy's processes, oldest first.
     processes: Vec<u32>,
     folder: TempDir,
 }
@@ -118,7 +118,7 @@ impl Subject {
     /// Runs `foxy upgrade`. Returns the time in milliseconds for which new connections waited.
     pub fn upgrade(&mut self) -> Result<u64, String> {
         let (succeeded, said) = self.run("upgrade");
-        // process 123 serves now; new connections waited 45 ms
+        // The output is a line such as: process 123 serves now; new connections waited 45 ms
         let numbers = said.split(|c: char| !c.is_ascii_digit()).filter(|text| !text.is_empty());
         let numbers: Vec<u64> = numbers.filter_map(|text| text.parse().ok()).collect();
         match numbers[..] {
@@ -141,7 +141,7 @@ impl Subject {
         }
     }
 
-    /// Notes that this process has survived the others.
+    /// Records that only the process `survivor` is left.
     pub fn serves_from(&mut self, survivor: u32) {
         self.processes.retain(|process| *process != survivor);
         self.processes.push(survivor);
@@ -172,8 +172,8 @@ impl Drop for Subject {
     }
 }
 
-/// Returns addresses with different free ports. A new process whose predecessor was killed may have
-/// to bind them again.
+/// Returns three addresses with different free ports. They are fixed, because a new process must
+/// bind them again if its predecessor was killed.
 fn free_addresses() -> [SocketAddr; 3] {
     let sockets = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
     sockets.map(|socket| socket.local_addr().expect("bound"))

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const SLOT_MILLISECONDS: u128 = 10;
-/// Slots for two hours. Later requests count in the last slot.
+/// Number of slots, enough for two hours. Later requests count in the last slot.
 const SLOTS: usize = 2 * 3600 * 100;
 /// Number of failures whose reason is kept.
 const MAX_REASONS: usize = 40;
@@ -58,7 +58,7 @@ pub struct Tally {
     pub refused_streams: AtomicU64,
     /// Connections and streams that were opened.
     pub opened: AtomicU64,
-    /// Whether the clients must end.
+    /// Whether the clients must stop sending requests.
     pub is_over: AtomicBool,
 }
 
@@ -112,7 +112,8 @@ impl Tally {
     }
 
     pub fn failed(&self, why: String) {
-        // Connections end in any order when the test ends foxy.
+        // After the end of the test, foxy is stopped and its connections break. Such failures do
+        // not count.
         if self.is_over() {
             return;
         }

@@ -43,7 +43,7 @@ impl Shared {
         *locked(&self.place)
     }
 
-    /// Whether run `run` of foxy still lasts, and the test has not asked foxy to stop.
+    /// Returns whether the foxy of run `run` still serves and the test has not asked it to stop.
     fn is_up(&self, run: u64) -> bool {
         let place = self.place();
         place.run == run && !place.ending && place.addresses.is_some()
@@ -375,8 +375,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Records that foxy said, in the head of a reload's response, that it stores the response.
-    /// Later runs of foxy must not serve an older version, even if this response breaks off.
+    /// Records that a reload's response, by its head, will be stored by foxy. Later runs of foxy
+    /// must then not serve an older version, even if this response breaks off.
     fn stored_head(&self, variant: usize, version: u64, way: Way) {
         let stored = self.head.field("cache-status").contains("; stored");
         if self.ask.reload && way == Way::Fetched && stored {

@@ -14,7 +14,8 @@ use std::time::Duration;
 /// seconds, and the test machine is busy.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// After a kill, the time that foxy saved on disk may be too early by up to this time.
+/// After a kill, the clock time in foxy's file may be behind the time of the kill by up to this
+/// duration.
 const CLOCK_LAG: Duration = Duration::from_secs(2);
 
 /// Longest time between the start of a fetch in foxy and its arrival at the origin. Used if the
@@ -24,12 +25,12 @@ const FETCH_LEAD: Duration = Duration::from_secs(5);
 /// Number of recent events that are kept for each page.
 const REMEMBERED: usize = 60;
 
-/// When an acknowledged version begins to forbid older versions.
+/// Tells which requests must no longer receive a version older than the acknowledged version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Older versions are forbidden in every request that begins after the end of the response.
+    /// Each request that begins after the end of the acknowledged response.
     Always,
-    /// Older versions are forbidden in later runs of foxy than this run.
+    /// Each request to a run of foxy after the run with this number.
     AfterRun(u64),
 }
 
@@ -90,7 +91,7 @@ pub struct Seen {
 /// A rule that a response broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
-    /// The bytes, the length or the fields are of no version that the origin sent.
+    /// Bytes, length or fields of the response do not belong to any version that the origin sent.
     Wrong,
     /// The version is older than a version that was acknowledged before the request began.
     Older,
@@ -118,7 +119,7 @@ impl Shelf {
     }
 
     /// Acknowledges a version that a client received from the cache or from another client's fetch.
-    /// The fetch of the version began at most [`FETCH_LEAD`] before the origin first sent it.
+    /// Assumes that the fetch began [`FETCH_LEAD`] before the origin first sent the version.
     pub fn acknowledge_reused(&mut self, version: u64, ended: Instant) {
         if let Some(handed) = self.handed.get(&version) {
             let begun = handed.first - FETCH_LEAD;
@@ -194,8 +195,8 @@ impl Book {
     }
 }
 
-/// A time for which foxy was down. The clock was then behind its latest earlier time, so foxy
-/// cannot know how long it was down.
+/// A time for which foxy was down while the clock showed an earlier time than before. From the
+/// clock, foxy cannot know how long it was down.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
     pub died: Instant,
@@ -282,7 +283,7 @@ impl Ledger {
         self.found_elsewhere(broken, text);
     }
 
-    /// Records a finding that does not concern a page.
+    /// Records a finding that belongs to no single page.
     pub fn found_elsewhere(&self, broken: Broken, text: String) {
         locked(&self.found).push((broken, text));
     }

@@ -20,7 +20,7 @@ const STORM: &[u8] = b"a page among thousands\n";
 /// Longest time for which the origin holds a response.
 const HELD: Duration = Duration::from_secs(60);
 
-/// `Last-Modified` of version 0 of each page, in seconds since 1970.
+/// `Last-Modified` of the first version (0) of each page, in seconds since 1970.
 const CHANGED: u64 = 1_577_836_800;
 
 /// A running origin.

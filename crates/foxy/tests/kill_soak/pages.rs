@@ -35,7 +35,7 @@ pub struct Page {
     pub chunked: bool,
     /// Whether the origin answers a range request with this range, instead of the whole body.
     pub ranges: bool,
-    /// Whether clients only send plain GET and HEAD requests for this page.
+    /// Whether clients send only plain GET and HEAD requests for this page.
     pub quiet: bool,
     base: u64,
 }
@@ -121,7 +121,7 @@ impl Pattern {
         &self.0[start..start + usize::try_from(most.min(PIECE as u64)).expect("small")]
     }
 
-    /// Whether `bytes` equals the body `tag` from offset `at` on.
+    /// Returns whether `bytes` are the bytes of the body `tag` from offset `at` on.
     pub fn is(&self, tag: u64, mut at: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let right = self.piece(tag, at, bytes.len() as u64);

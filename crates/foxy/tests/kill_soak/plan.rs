@@ -18,7 +18,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The length of a soak test.
+/// Number of kills, seed and size of storms of a soak test.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub kills: u64,
@@ -29,13 +29,14 @@ pub struct Plan {
 const CLIENTS: u64 = 8;
 /// Number of pages that clients request outside storms.
 const PAGES: usize = 48;
-/// Number of pages with slow fetches during each storm. Each is another chance to find an error.
+/// Number of pages whose fetches are slow during a storm. More pages find an error with higher
+/// probability.
 const SLOW: usize = 16;
 /// Number of kills after which the test continues with a new store, perhaps of another scheme.
 const ROUND: u64 = 25;
 /// Number of kills from one storm to the next. A storm is a burst of thousands of requests.
 const STORMS: u64 = 40;
-/// The test ends after this many findings, because more findings give no new information.
+/// The test ends after this many findings, because further findings give no new information.
 const ENOUGH: usize = 100;
 /// Time limit for foxy to start and to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -105,7 +106,7 @@ enum End {
     KillWhileStopping,
 }
 
-/// Counters of what happened so far.
+/// Counters of the events of a soak test so far.
 #[derive(Default)]
 struct Course {
     run: u64,
@@ -128,7 +129,7 @@ impl Soak {
         Self { shared: Arc::new(Shared { ledger, pattern, origin, place, over, pages: PAGES }) }
     }
 
-    /// Runs the soak test. Returns the names and counters of what happened.
+    /// Runs the soak test. Returns the counters of its events, with their names.
     pub fn run(&self, plan: &Plan) -> Vec<(&'static str, u64)> {
         let mut random = Random::new(plan.seed);
         let clients: Vec<_> = (0..CLIENTS)

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Prepares a comparison with one repeat. Its files are in `folder`.
+/// Prepares a comparison with one repeat, which writes its files to `folder`.
 fn command(folder: &Path, more: &[&str]) -> Command {
     let mut command = commands::command(&["compare", "--quick", "--clients", "2", "--folder"]);
     std::fs::create_dir_all(folder.join("work")).expect("made");

@@ -73,7 +73,8 @@ fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_starte
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("never");
     let out = place.to_str().expect("UTF-8");
-    // No program listens at this address. If the command started its run, it would report that.
+    // No program listens at this address. If the command began its run in spite of the refused
+    // arguments, it would report failed connections.
     let nobody = "127.0.0.1:1";
     let check = |arguments: &[&str], expected: &str| {
         let (code, text, err) = foxy(arguments);
@@ -183,8 +184,9 @@ fn polymix_goes_through_its_phases() {
                  time-scale = 20000\ndelay-scale = 1000\n";
     let records = run_workload("load", lines, &[]);
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
-    // In so short a run, most of the 750 simulated servers have no documents of some type when the
-    // workload freezes its working set. So the top phases offer fewer hits than the usual 52 %.
+    // The workload freezes its working set early in so short a run. Most of the 750 simulated
+    // servers then have no documents of some type. So the top phases offer fewer hits than the
+    // usual 52 %.
     let offered = ["fill", "top1", "top2"]
         .map(|phase| value(&records, &format!("{phase}_offered_hit_ratio")));
     assert!(offered[0] < 0.03 && offered[1..].iter().all(|&top| top > 0.05), "{offered:?}");
@@ -201,7 +203,7 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
     let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, to) = (proxy.local_addr().expect("bound").to_string(), origin.address.clone());
-    // A proxy that serves three connections and then ends.
+    // A proxy that serves three connections and then stops.
     let lives = std::thread::spawn(move || {
         for mut client in proxy.incoming().flatten().take(3) {
             let mut server = std::net::TcpStream::connect(&to).expect("the origin");

@@ -277,8 +277,8 @@ fn mortal(connections: usize) -> String {
 fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    // A request checks that the proxy answers, and the measurement with a single client sends
-    // thirty. So the proxy ends in the measurement with two clients.
+    // The proxy ends in the measurement with two clients. Before, a request checks that it answers,
+    // and the measurement with one client sends thirty requests.
     let more = ["--step", "1", "--json", file.to_str().expect("UTF-8")];
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);
     assert_eq!(code, Some(3), "{out}{err}");

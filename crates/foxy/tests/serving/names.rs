@@ -121,7 +121,7 @@ fn a_proxy_asks_its_configured_name_servers_and_one_that_refuses_stops_no_other(
     let elsewhere = foxy.get(&format!("http://example.test:{port}/o/1/100/1"));
     assert_eq!(elsewhere.status, 502, "{elsewhere:?}");
     let said = named.end();
-    // foxy has two workers here, and each worker sends its own question.
+    // foxy has two workers here. Each worker sends its own question for a name.
     let asked = |count| said.contains(&format!("DNS questions: {count} for addresses,"));
     assert!((asked(1) || asked(2)) && !said.contains(", 0 refused,"), "{said}");
 }

@@ -44,8 +44,8 @@ fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
 
 #[test]
 fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
-    // Some schemes move records when they are read. A kill may then lose a moved record, so not
-    // every page must survive.
+    // Some schemes move a record when it is read. A kill may lose a record that is being moved, so
+    // not every page must survive.
     for (scheme, keeps) in [
         ("webcosm", true),
         ("stream-packetizer", true),

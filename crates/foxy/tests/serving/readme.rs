@@ -11,7 +11,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Reads a file of the repository.
 fn read(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -160,7 +159,8 @@ fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
             "foxy did not start: {welcome}"
         );
     }
-    // The README names the port of the proxy. The start-up message names the command to try next.
+    // The start-up message must name the proxy's port as in the README, and the command to try
+    // next.
     let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));
     assert!(welcome.contains(&proxy), "{welcome}");
     let next = welcome.lines().last().expect("what to type next");

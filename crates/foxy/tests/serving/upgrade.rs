@@ -218,7 +218,7 @@ fn a_change_through_the_old_process_reaches_the_store_of_the_new_process() {
     let (url, host) = (origin.url("/x"), origin.address);
     assert_eq!(foxy.get(&url).body, "0");
     let mut kept = Client::on(TcpStream::connect(foxy.proxy).expect("connected"));
-    // A begun request stays with the old process.
+    // The old process must finish a request whose beginning it has received.
     let post = format!("POST {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\na");
     kept.send(post.as_bytes());
     until("the request", || (origin.connections() == 2).then_some(()));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Panics if the document breaks the format. Each family must occur once, and begin with HELP and
-/// TYPE. Names, labels and values must be valid, and no sample may be repeated.
+/// Panics if the text breaks the format. Each metric family must occur once, and begin with HELP
+/// and TYPE. Names, labels and values must be valid, and no sample may be repeated.
 pub fn check(text: &str) {
     assert!(text.ends_with('\n'), "the last line has no end");
     let (mut families, mut samples) = (BTreeSet::new(), BTreeSet::new());

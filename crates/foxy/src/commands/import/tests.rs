@@ -20,7 +20,8 @@ fn imported(name: &str) -> ImportDraft {
     draft
 }
 
-/// Returns the rules of a text that `foxy check` accepts.
+/// Returns the rules that the configuration `text` contains. `foxy check` must accept this
+/// configuration.
 fn rules(text: &str) -> OperatorRules {
     let machine = Machine { cores: 1, cache_folder: "/c".into(), ..Machine::default() };
     let loaded = settings::load_text(Path::new("foxy.toml"), text, &machine);

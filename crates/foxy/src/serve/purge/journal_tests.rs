@@ -15,7 +15,7 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// Describes stores in these folders that may contain records from before this start.
+/// Describes the stores in these folders as stores that may contain records from before this start.
 fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
@@ -28,8 +28,8 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// Opens the purge lists in these folders. If the test still has such a list open, the list counts
-/// as open in another process.
+/// Opens the purge lists in these folders. A list that the test itself still has open counts as
+/// open in another process.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), FreshNames { era, set: era })
 }

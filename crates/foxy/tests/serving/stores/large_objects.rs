@@ -16,8 +16,8 @@ fn full(folder: &std::path::Path, origin: &Origin) -> Foxy {
 fn is_hit(foxy: &Foxy, url: &str) -> bool {
     let first = foxy.get(url);
     assert!(first.cache_status().contains("stored"), "{:?}", first.fields);
-    // foxy stores the head and the end of the body slightly after the client has received
-    // everything.
+    // foxy stores the head and the end of the body shortly after the client has received
+    // everything. The pause lets it finish.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let again = foxy.get(url);
     assert_eq!(again.body.len(), first.body.len());

@@ -9,13 +9,13 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
-/// Returns the sizes that the three stores accept: equal ranges if `alike`, otherwise different
-/// ranges.
+/// Returns the range of sizes that each of the three stores accepts: equal ranges if `alike`,
+/// otherwise different ranges.
 fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
     if alike { [ALL, ALL, ALL] } else { SIZES }
 }
 
-/// Creates a set of three stores, and puts a record with the text `old` for each key.
+/// Creates a set of three stores, and puts a record with the text `old` under each key.
 fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSet {
     let set = set(stores, &sizes(alike), selection);
     for key in keys() {
@@ -90,8 +90,8 @@ fn a_record_that_may_be_outdated_is_never_found() {
         let first = filled(&stores, selection, alike);
         fails(&first, &stores, 1);
         keys().for_each(|key| drop(put(&first, key, "meanwhile", 1)));
-        // The next process uses the store again after emptying it, and puts new records. Then it
-        // takes the store out of use too.
+        // The next process empties the store, uses it again and puts new records. Then it takes the
+        // store out of use too.
         *stores[1].refuses.lock().expect("whole") = None;
         stores[1].records.clear();
         let second = set_of_process(&stores, &sizes(alike), selection, 10);

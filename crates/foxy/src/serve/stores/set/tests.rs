@@ -59,7 +59,7 @@ fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection
     set_of_process(stores, sizes, selection, 9)
 }
 
-/// Creates the set of a process with this secret.
+/// Creates the store set of a process whose hash of keys uses this secret.
 fn set_of_process(
     stores: &[Arc<Fake>],
     sizes: &[RangeInclusive<u64>],
