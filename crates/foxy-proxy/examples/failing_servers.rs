@@ -81,7 +81,7 @@ fn report_requests(subject: &str, servers: &[ChangingServer], failures: &Failure
     measure("posts_sent_twice", subject, posts.values().filter(|count| **count > 1).count());
     measure("requests_with_forged_fields_at_a_server", subject, forged);
     if let Some(place) = failures.iter().position(|failure| *failure == Failure::TurnsSlow) {
-        // Half of its requests came before the change, at most.
+        // At most half of the slow server's requests came before it became slow.
         measure("requests_of_the_slow_server", subject, servers[place].requests().len());
     }
 }

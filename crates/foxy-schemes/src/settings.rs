@@ -67,7 +67,8 @@ pub struct SchemeSettings {
     /// Number of reads in a batch. The schemes `lazy-reads` and `lazy-reads-loc` collect reads,
     /// sort them by disk place and start them together.
     pub read_batch: usize,
-    /// Time after which these schemes start a batch with fewer reads.
+    /// Longest time that a read waits for a batch. After it, the schemes `lazy-reads` and
+    /// `lazy-reads-loc` start a batch that is not full.
     pub read_patience: Duration,
     /// Used space in percent of the store's size at which eviction starts.
     pub high_watermark: u8,

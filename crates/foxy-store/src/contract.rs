@@ -266,8 +266,8 @@ impl Outbox {
 }
 
 /// A function that returns bytes of an open file if the operating system has them in memory,
-/// without waiting for the disk. Returns `None` if not. Its arguments are the file, the byte offset
-/// and the length in bytes.
+/// without waiting for the disk. Otherwise returns `None`. Its arguments are the file, the byte
+/// offset and the length in bytes.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
 /// The result of a lookup.
@@ -300,8 +300,8 @@ pub trait Lookup: Send + Sync {
 /// A storage scheme: a state machine that does no IO. A shard (a thread), a simulator or a test
 /// runs the scheme.
 pub trait Scheme {
-    /// Opens the store and recovers its records. The caller must call this method once, before the
-    /// others.
+    /// Opens the store and recovers its records. The caller must call this method once, before all
+    /// other methods.
     fn start(&mut self, now: Instant, out: &mut Outbox);
     /// Processes a request. The answer is added to `out`, in this call or in a later call.
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);

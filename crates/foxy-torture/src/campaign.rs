@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The schedules to run against a scheme.
+/// The schedules (random sequences of requests, disk events and faults) to run against one scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
     /// Seed of the first schedule. Schedule n, counted from 0, has the seed `first_seed + n`.

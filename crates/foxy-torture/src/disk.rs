@@ -86,8 +86,8 @@ impl Disk {
         }
     }
 
-    /// Returns the writes that a sync must make durable if it is submitted now. Returns `None` for
-    /// another operation.
+    /// If `op` is a sync, returns the writes that the sync must make durable if it is submitted
+    /// now. Otherwise returns `None`.
     fn coverage(&self, op: &IoOp) -> Option<Covered> {
         let IoOp::Sync { file } = op else { return None };
         let inode = *self.open.get(file)?;
@@ -129,7 +129,7 @@ impl Disk {
         }
     }
 
-    /// Carries out a write, but only its first `kept` bytes, and reports `result`.
+    /// Carries out only the first `kept` bytes of a write. The completion then reports `result`.
     fn write(
         &mut self,
         id: IoId,

@@ -43,7 +43,8 @@ pub enum Verdict {
     Refused,
 }
 
-/// The model's knowledge about a put. Positions count requests and answers.
+/// The model's knowledge about a put. All requests and answers are numbered together in their
+/// order; such a number is a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The put is not answered yet, or was answered `Stored`.
@@ -51,9 +52,10 @@ enum Fate {
     /// The put had no answer at a crash, or failed before a crash. Its record may be stored or
     /// lost.
     Doubtful,
-    /// Refused. The number is the position of the answer.
+    /// The store refused the put. The number is the position of this answer.
     Refused(u64),
-    /// Refused because the device failed or was full. The number is the position of the answer.
+    /// The store refused the put because the device failed or was full. The number is the position
+    /// of this answer.
     Failed(u64),
 }
 

@@ -167,8 +167,8 @@ fn noting(seed: u64) -> SchemeSettings {
 }
 
 /// Returns the settings of `noting` with a write budget, a limit on the bytes written per day. With
-/// it, the scheme keeps new records in memory. `seed` decides whether this happens at once or after
-/// some writes.
+/// a budget of 0 bytes, the scheme at once keeps new records only in memory. With 256 KiB, it does
+/// so after some writes. `seed` selects the budget.
 fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
@@ -184,7 +184,7 @@ fn narrow(seed: u64) -> SchemeSettings {
     SchemeSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
 }
 
-/// Returns `settings` with prefetching: a read of up to 4 KiB more, which contains the next records
+/// Returns `settings` with prefetching: each read also reads up to 4 KiB of the records that follow
 /// on disk.
 fn ahead(seed: u64) -> SchemeSettings {
     SchemeSettings { prefetch: 4 << 10, ..settings(seed) }

@@ -3,7 +3,7 @@
 
 use foxy_http::{DecodeError, Method};
 
-/// A known difference for requests.
+/// A difference between foxy and hyper in the requests that they accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestKind {
     /// hyper ignores Content-Length next to Transfer-Encoding. foxy refuses such a request.
@@ -61,7 +61,7 @@ impl RequestKind {
     }
 }
 
-/// A known difference for responses.
+/// A difference between foxy and hyper in the responses that they accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResponseKind {
     /// httparse accepts LF without CR as a line end. foxy refuses it.

@@ -203,7 +203,7 @@ fn provenance(records: &[Record], place: Place) -> Provenance {
         _ => None,
     });
     let (scale, quick) = setup.map_or((1.0, false), |setup| (setup.scale, setup.quick));
-    // Each joined file has its own record of a measure.
+    // The records may come from several files. Then each file has its own record of a measure.
     let mut runs: BTreeMap<(&str, &str, Option<&str>), u32> = BTreeMap::new();
     for record in records {
         if let Record::Measure(one) = record {

@@ -111,8 +111,8 @@ fn measure(
                 return Err("stopped".into());
             }
             points.push(point(context, subject, &peer, &program, f64::from(rate), time, seed)?);
-            // The first rate that the proxy does not sustain shows how it fails. A second ends the
-            // measurement, because higher rates show nothing new.
+            // The first rate that the proxy does not sustain shows how it fails. The second such
+            // rate ends the measurement, because higher rates show nothing new.
             if points.iter().filter(|point| !point.good).count() > 1 {
                 break;
             }

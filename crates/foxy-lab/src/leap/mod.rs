@@ -174,7 +174,7 @@ pub struct Answer {
 /// Whether the header fields leave no doubt where an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// All readers find the same end.
+    /// Every reader finds the end of the answer at the same byte.
     Plain,
     /// The answer has both Content-Length and Transfer-Encoding, which readers may interpret
     /// differently (RFC 9112 §6.3).

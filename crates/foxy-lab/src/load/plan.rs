@@ -116,7 +116,7 @@ pub(crate) struct Live {
     fill_bytes: AtomicU64,
 }
 
-/// The sums of a run so far.
+/// The sums of a run so far, from which a plan decides, such as the number of started requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The number of started requests.

@@ -48,8 +48,8 @@ impl Alarm {
         loop {
             self.timer.readable().await?;
             let mut count = [0; 8];
-            // Another task may have set the timer again meanwhile, which clears it. Then the read
-            // fails, and the error does not matter.
+            // If another task has set the timer again meanwhile, no expiration is left to read, and
+            // the read fails. This error does not matter.
             let _cleared = self.timer.try_read(&mut count);
             let now = clock::monotonic();
             while let Some(first) =

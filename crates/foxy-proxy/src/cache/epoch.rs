@@ -109,8 +109,8 @@ struct Written {
 }
 
 impl Written {
-    /// Returns true if a request for the response in `write` could instead be answered by this
-    /// write.
+    /// Returns true if a request that looks for the response in `write` could instead find the
+    /// response of this write.
     fn concerns(&self, write: &CacheWrite) -> bool {
         write.place != WritePlace::Variant
             || self.key == write.key

@@ -191,8 +191,8 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // Two parts take all places. Then callers wait for other parts, and each drops its part at
-        // once.
+        // Two parts take both places. A request for a third part then waits for a place, and
+        // releases its part as soon as it has it.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 
-/// A coded form is stored only if it saves at least this part of the bytes.
+/// A coded form is stored only if it saves at least 1/`LEAST_SAVING` of the bytes.
 const LEAST_SAVING: u64 = 20;
 
 /// A stored response to compress.

@@ -1,6 +1,6 @@
 //! A stored response that the proxy may not serve before the origin has validated it. This module
-//! decides when the proxy may serve it without validation. It also updates it from a 304 or from
-//! the answer to a HEAD.
+//! decides when the proxy may serve the response without validation. It also updates the response
+//! from a 304 or from the answer to a HEAD.
 
 use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};

@@ -334,9 +334,9 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         scopes.push(Scope::url(&key));
     }
     if worker.shared.is_leaving() {
-        // Another process has taken over, and may have stored these responses. The purge tells this
-        // process to remove them. The result is ignored: if the process does not answer, it has
-        // ended, or the purge follows later.
+        // Another process has taken over, and may have stored these responses. The purge tells the
+        // new process to remove them. The result is ignored: if the new process does not answer, it
+        // has ended, or purges later.
         let _ = worker.shared.purges.purge(&scopes, Strength::Hard).await;
     }
 }

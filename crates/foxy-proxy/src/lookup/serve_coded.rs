@@ -52,7 +52,7 @@ pub(crate) async fn serve_coded(
             Ok(None)
         }
         Err(SendFailure::RestGone(_)) => {
-            // The origin does not have these bytes.
+            // Only foxy has this coded form, so the origin cannot send the missing bytes.
             worker.shared.cache.forget(&key);
             worker.counters.add(Counter::CutResponses, 1);
             transaction.sender.break_off();

@@ -75,7 +75,8 @@ pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
     CacheKey::new([&stored.key[..], name.as_bytes()].concat())
 }
 
-/// Returns the coded form of a stored response. Only its body, with `length` bytes, is its own.
+/// Returns the coded form of a stored response. Head, key and body are the given values, and
+/// `length` is the length of this body in bytes. All other values are those of the stored response.
 pub(crate) fn coded_form(
     stored: &Stored,
     head: &ResponseHead,

@@ -13,9 +13,11 @@ pub const START: u64 = 784_111_777;
 pub enum Saw {
     /// The body that this exchange fetched, fresh from the cache.
     Fresh(usize),
-    /// The body that this exchange fetched, stale from the cache, with the reason that permits it.
+    /// The cache answered with the stale body that this exchange had fetched. The reason permits
+    /// the stale answer.
     Stale(usize, Permit),
-    /// The body that this exchange fetched, from the cache after the origin confirmed it.
+    /// The cache answered with the body that this exchange had fetched, after the origin confirmed
+    /// it.
     Confirmed(usize),
     /// The response of the origin to this request.
     Origin,

@@ -56,7 +56,8 @@ impl Files {
         self.existing.contains(&file)
     }
 
-    /// Returns a file that was written since its last sync, and forgets that it needs one.
+    /// Returns the number of a file that was written since its last sync. The caller must sync this
+    /// file now.
     pub fn take_dirty(&mut self) -> Option<u64> {
         let file = self.dirty.iter().next().copied()?;
         self.dirty.take(&file)
@@ -212,8 +213,8 @@ impl Slotted {
     }
 
     /// Removes the files that the layout abandoned. The space of a file becomes free when it is
-    /// removed. Returns true if a file was never created on disk, because its space is free at
-    /// once.
+    /// removed. Returns true if the space of a file became free at once, because the file was never
+    /// created on disk.
     pub(super) fn remove_abandoned(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
         for file in self.layout.take_abandoned() {

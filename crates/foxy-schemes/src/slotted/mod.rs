@@ -59,7 +59,7 @@ use work::Job;
 const CONTROL: FileId = FileId(0);
 /// Number of superblock pages at the start of the control file. The index follows them.
 const SUPERBLOCKS: usize = 2;
-/// The space for the index of a closed store, as a divisor of the store's size in bytes.
+/// The space for the index of a closed store is 1/`INDEX_SHARE` of the store's size.
 const INDEX_SHARE: u64 = 32;
 /// Number of slots in a page that the packetizer writes: 8 KiB, as on the machine of the WebCoSM
 /// paper.

@@ -10,7 +10,8 @@ use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// Size of the memory for prefetched records, as a multiple of the limit per read.
+/// The memory for prefetched records has this many times the size of the largest prefetch,
+/// [`Prefetch::limit`].
 const KEPT_READS: usize = 16;
 
 #[derive(Debug)]

@@ -23,8 +23,8 @@ fn settings() -> SchemeSettings {
     SchemeSettings { high_watermark: 100, low_watermark: 100, ..SchemeSettings::with_size(4 << 20) }
 }
 
-/// A device that passes each operation through `spoil` before it performs it, so that a test can
-/// break it.
+/// A device that passes each operation through `spoil` before it performs the operation. So a test
+/// can replace an operation by one that fails.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,

@@ -5,7 +5,8 @@ use foxy_base::Instant;
 use foxy_device::{IoDone, IoOp, IoOutput};
 use foxy_store::{Outbox, Scheme, StoreRequest};
 
-/// Answers every sync at once, and never passes the sync to the disk.
+/// A scheme whose syncs do nothing: it answers every sync with success at once, and never passes
+/// the sync to the disk.
 pub struct Unsynced(pub Box<dyn Scheme>);
 
 impl Unsynced {

@@ -28,7 +28,7 @@ pub enum Kind {
 /// Devices that keep written bytes.
 pub const KINDS: [Kind; 5] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Helper, Kind::Uring];
 
-/// Storage that contains no store yet.
+/// A place on one kind of device where a test creates a store.
 pub struct Place {
     kind: Kind,
     memory: Kept,

@@ -49,7 +49,8 @@ pub(crate) struct PolyMixStream {
     /// Number of cachable misses that one phase must have until the working set (the documents that
     /// requests repeat) is frozen.
     growth: u64,
-    /// Number of these misses that the current phase still needs.
+    /// Number of cachable misses that the current phase must still have until the working set is
+    /// frozen.
     left: u64,
 }
 

@@ -157,7 +157,7 @@ fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     Some(ZipfFit { alpha: -xy / xx, fit, from: 1, to })
 }
 
-/// Number of ranks that the fit uses for each factor of ten.
+/// The fit of a Zipf distribution uses this number of ranks between a rank and ten times this rank.
 const RANKS_PER_DECADE: f64 = 20.0;
 
 /// Returns different ranks from 1 to `last` with evenly spaced logarithms.

@@ -91,8 +91,8 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     given.unwrap_or_else(|| Machine::look().data_folder.join("ca"))
 }
 
-/// Whether `name` may be a top-level domain of the internet. The reserved names in RFC 6761 and RFC
-/// 6762 (`.local` and Appendix G) and `internal` are not.
+/// Returns whether `name` may be a top-level domain of the internet. `internal` and the names that
+/// RFC 6761 and RFC 6762 (`.local` and Appendix G) reserve cannot be such a domain.
 fn is_wide(name: &str) -> bool {
     const PRIVATE: [&str; 12] = [
         "test",

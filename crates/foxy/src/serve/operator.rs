@@ -152,7 +152,8 @@ impl Operator {
         let Served { running, status, .. } = served;
         let keeper = Arc::clone(&successor.keeper);
         let link = successor.client_link();
-        // Without the thread, open connections end after their next request.
+        // If the thread for idle connections cannot start, no connection moves to the new process.
+        // Open connections then end after their next request.
         let clients = link.as_ref().and_then(|_| MovingClients::start().ok());
         let heir = clients.as_ref().map(MovingClients::heir);
         let departed = in_thread("depart", move || {

@@ -125,8 +125,8 @@ pub fn command() -> Command {
         .arg(kept::argument())
         .arg(path("out", "DIR", "Write each picture to this folder, as SVG and as CSV data"))
         .arg(path("markdown", "FILE", "Write the table to this Markdown file"))
-        // The parser does not require that these folders exist. They may be inside the folder of
-        // `--out`, which the command creates first.
+        // The folders of `--html` and `--json` need not exist when the arguments are parsed. They
+        // may be inside the folder of `--out`, which the command creates first.
         .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }
 

@@ -148,7 +148,8 @@ pub fn pictures(all: &[MeasuredRates]) -> Vec<Picture> {
         Picture::lines([title, rates, y], lines.collect())
     };
     let best = |name: &str, row: &str, at: f64| quoted(name, at, THROUGHPUT, row);
-    // Squid fetches so much more than Foxy, which fetches the 60 % that are no hits (Table 3).
+    // By the paper, Squid fetches `more` times the bytes that Foxy fetches. Foxy fetches only
+    // requests that are no hits, 60 % of all (Table 3).
     let more = in_chart(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s");
     let fetched = [(COMPARED, changed(more, |times| times * MISSES))];
     vec![

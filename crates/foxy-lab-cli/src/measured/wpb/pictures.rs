@@ -100,7 +100,8 @@ fn latencies(measured: &MeasuredWpb) -> Vec<Line> {
         measured.line("phase 2", of(Part::Second)),
     ];
     if measured.name == "Apache" {
-        // The quoted ratio is the paper's latency over the time that its servers wait.
+        // The quoted ratio is the paper's latency divided by the time that the paper's servers
+        // wait.
         let times = in_chart("003-fig5", "phase 1 over no-cache, 88 clients");
         let wait = LATENCY.as_secs_f64() * 1000.0;
         lines.push(paper("phase 1", [(OVERLOADED, changed(times, |times| times * wait))]));

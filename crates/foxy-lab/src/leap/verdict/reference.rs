@@ -1,5 +1,6 @@
 //! Chooses the reference, the answer that counts as correct. Also keeps earlier references of each
-//! URL. A proxy's answer that equals one of them is stale, or belongs to another URL.
+//! URL. If a proxy's answer equals an earlier reference, the answer is stale or belongs to another
+//! URL.
 
 use super::fields::ReferenceSource;
 use super::noise::Noise;

@@ -294,7 +294,7 @@ struct SentTally {
 /// The counts of answers in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of answers.
+    /// The number of answers in this group.
     pub answers: u64,
     /// The number of body bytes.
     pub bytes: u64,

@@ -28,8 +28,8 @@ impl Law {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// Returns the next load. `mean` is the mean response time at the current load, in requests per
-    /// second.
+    /// Returns the next load in requests per second. `mean` is the mean response time at the
+    /// current load.
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),

@@ -108,8 +108,8 @@ impl<'a> Lab<'a> {
         paper_disk(self.extent.scale)
     }
 
-    /// Returns the operations that the trace causes on the disk, of one seed. `mix` gives its share
-    /// of the paper's requests, the cache sizes and the share of repeats.
+    /// Returns the disk operations that the trace of this seed causes. `mix` gives the number of
+    /// requests as a share of the paper's number, the cache sizes and the share of repeats.
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
         let mut streams = lock(&self.streams);
         let known = streams.iter().find(|stream| stream.seed == seed && stream.mix == mix);

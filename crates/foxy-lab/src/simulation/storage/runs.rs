@@ -139,8 +139,8 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     }
 }
 
-/// Runs the operations on an empty store. As many are in progress at the same time as the scheme
-/// allows its proxy.
+/// Runs the operations on an empty store. The scheme decides how many operations its proxy has in
+/// progress at the same time.
 pub fn run(
     plan: &SimulationPlan,
     operations: &Operations,

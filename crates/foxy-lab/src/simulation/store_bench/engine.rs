@@ -145,7 +145,7 @@ pub struct Filled {
     pub admitted: u64,
     /// The bytes written to the device.
     pub written: u64,
-    /// The bytes of memory that the index uses by its own account.
+    /// The bytes of memory that the index uses, as the store reports them.
     pub index: u64,
 }
 

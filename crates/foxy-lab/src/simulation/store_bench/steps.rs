@@ -33,9 +33,10 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// The longest duration of a call, where the faster of its two runs counts.
+    /// Each call is measured in two equal runs, and the shorter duration counts. This is the
+    /// longest of these durations.
     pub took: Duration,
-    /// The longest duration of a call, where both runs count.
+    /// The longest duration of any call in either run.
     pub once: Duration,
 }
 

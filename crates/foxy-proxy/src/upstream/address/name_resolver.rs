@@ -267,8 +267,8 @@ mod tests {
     #[tokio::test]
     async fn another_server_is_heard_when_an_answer_is_not_understood() {
         let found = garbling(|answer| {
-            // Keeps the question. For IPv4, adds one address record that refers to the name in the
-            // question and is valid for a minute.
+            // Makes a complete answer from the question. A question for an IPv4 address gets one
+            // address, which is valid for a minute.
             let end = 12 + 8 + 4;
             let wants_v4 = answer[end - 3] == 1;
             answer.truncate(end);

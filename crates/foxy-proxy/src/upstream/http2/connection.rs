@@ -134,8 +134,8 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// The values that decide whether a connection accepts another request, as the waiting exchanges
-/// last learned them.
+/// The values that decide whether a connection accepts another request. The task of the connection
+/// notifies waiting exchanges when such a value has changed.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,

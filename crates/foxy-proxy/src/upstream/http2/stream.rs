@@ -48,7 +48,8 @@ enum Reading {
 #[derive(Default)]
 struct Withheld {
     events: VecDeque<ResponseEvent>,
-    /// True while the body is not complete, so that these events must wait.
+    /// True while the body is not complete. The exchange then still withholds the head and the
+    /// pieces.
     more: bool,
 }
 

@@ -45,7 +45,7 @@ impl NoProxy {
         self.port.is_none_or(|only| only == port) && self.hosts.as_ref().is_none_or(is_covered)
     }
 
-    /// Returns the test for such a host in the JavaScript of a PAC file (`request::auto_config`).
+    /// Returns the condition of this entry as JavaScript for a PAC file (`request::auto_config`).
     /// Returns `None` for an IPv6 network.
     pub(crate) fn in_script(&self) -> Option<String> {
         let test = match &self.hosts {

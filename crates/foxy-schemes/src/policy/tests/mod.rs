@@ -19,7 +19,7 @@ struct Owner {
     sizes: BTreeMap<u32, (u64, u64)>,
     vacant: Vec<u32>,
     used: u64,
-    /// The policy and the seed. Failure messages contain this text.
+    /// Name of the policy and seed of the run, for failure messages.
     run: String,
 }
 

@@ -1,8 +1,8 @@
 //! The layout of the schemes SQUIDM and SQUIDMLA (Maltzahn, Richardson and Grunwald, USENIX 1999).
-//! Small records are stored cyclically in a file that their Squid maps into memory. Foxy reads and
-//! writes this file. It is split into parts, which are separate files. Each larger record has its
-//! own file in Squid's folders. If a large record finds no space, the layout clears and removes a
-//! part that is at least half empty.
+//! Small records are stored cyclically in a file that the authors' modified Squid maps into memory.
+//! Foxy reads and writes this file. It is split into parts, which are separate files. Each larger
+//! record has its own file in Squid's folders. If a large record finds no space, the layout clears
+//! and removes a part that is at least half empty.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
@@ -34,8 +34,8 @@ pub struct Mapped {
     aligned: bool,
     part_slots: u32,
     budget: Budget,
-    /// The last serial number of a file. A file number is the serial number and a low bit, which is
-    /// 1 for a part.
+    /// Serial number of the newest file. A file number consists of the serial number and a lowest
+    /// bit, which is 1 for a part.
     next_serial: u64,
     parts: Vec<Part>,
     /// File number of the part that receives new records.

@@ -109,8 +109,8 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// Returns [`Refused::Blank`] if the rest of the file or device contains only zeros, and another
-/// error if not. Of a device, only the two ends are read.
+/// Returns [`Refused::Blank`] if the rest of the file contains only zeros, and another error if
+/// not. Reads only the two ends of a device.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {

@@ -167,8 +167,8 @@ impl SharedIndex {
         self.lock().index.add_uses(tag, uses);
     }
 
-    /// See [`Index::used_from`]. `take` must not call methods of this index, because they would
-    /// deadlock.
+    /// Does the same as [`Index::used_from`] while it holds the lock. `take` must not call methods
+    /// of this index, because they would deadlock.
     pub fn used_from(
         &self,
         tag: Tag,

@@ -12,11 +12,11 @@ use crate::webcosm::check::{CheckScope, Refused, check, superblocks};
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
-/// End of the range at the start of a device that an opening checks for data of other programs, in
-/// bytes.
+/// Before foxy creates a store on a device, it checks the beginning of the device for data of other
+/// programs. The check ends at this byte offset.
 const LOOKED_AT: u64 = 16 << 20;
-/// Start of the range at the end of a 32 MiB device that an opening checks for data of other
-/// programs, in bytes.
+/// The check for data of other programs also covers the end of the device. On the test's device of
+/// 32 MiB, this part starts at this byte offset.
 const LOOKED_AT_AGAIN: u64 = 31 << 20;
 
 fn path() -> StorePath {

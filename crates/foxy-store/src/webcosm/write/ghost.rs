@@ -7,7 +7,7 @@ use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// The table has one place for each this many bytes of the store.
+/// The table has one place per `STORE_BYTES_PER_PLACE` bytes of the store.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
 #[derive(Debug)]

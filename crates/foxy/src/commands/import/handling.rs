@@ -8,7 +8,7 @@ use super::report::ImportReason;
 pub enum DirectiveHandling {
     /// The code for a section, server or location finds and converts the directive.
     Read,
-    /// foxy does this without a setting.
+    /// foxy needs no setting for this directive. The text says what foxy does.
     NotNeeded(&'static str),
     /// foxy has no equivalent.
     Missing(&'static str),

@@ -41,7 +41,7 @@ impl RangeSet {
     }
 }
 
-/// A set that has a form in rules: a list of ports or networks, for example `443`, `8000-8999` or
+/// A set of ports or networks that a rule can state as a list, for example `443`, `8000-8999` or
 /// `192.0.2.0/24`.
 pub trait RangeTexts: Sized {
     fn read(texts: &[String]) -> Option<Self>;

@@ -35,7 +35,7 @@ pub enum ImportReason {
     Differs(String),
     /// foxy has no equivalent.
     Missing(String),
-    /// foxy does this without a setting.
+    /// foxy needs no setting for this directive. The text says what foxy does.
     NotNeeded(String),
 }
 

@@ -125,8 +125,8 @@ fn only(facets: &Facets) -> Option<(&'static str, &Vec<String>)> {
     entries.next().is_none().then_some((*key, values))
 }
 
-/// Returns the values that match exactly if both lists match. Fails if the values of this key
-/// cannot be intersected.
+/// Returns the list that matches exactly the requests that both lists match. Fails if the import
+/// cannot intersect lists of this key.
 fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, TermFlaw> {
     fn cut<T: RangeTexts>(a: &[String], b: &[String]) -> Option<Vec<String>> {
         Some(T::read(a)?.intersection(&T::read(b)?).texts())

@@ -37,8 +37,8 @@ pub struct Trusted<'a> {
     pub authority: &'a str,
     /// Paths of PEM files with more authorities to trust.
     pub further: &'a [PathBuf],
-    /// The start-up files of wget and apt that would otherwise be read. The new files include their
-    /// content.
+    /// The user's own start-up files of wget and apt. The files in [`TrustFiles`] take their place,
+    /// and include their content.
     pub replaced: [Option<PathBuf>; 2],
 }
 

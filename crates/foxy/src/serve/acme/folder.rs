@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 const ACCOUNT: &str = "account.json";
 const EXTENSION: &str = "pem";
 
-/// The folder of an account. Each directory of an authority has its own folder, because its
-/// accounts and certificates are of no use elsewhere.
+/// The folder of an ACME account. Each authority has its own folder, because its accounts and
+/// certificates are useless with another authority.
 #[derive(Clone, Debug)]
 pub struct AcmeFolder(PathBuf);
 

@@ -1,5 +1,6 @@
-//! Gets certificates for the names of the settings from an ACME authority, and renews them. It
-//! stores them in a folder, from which `tls` reads them as other certificate files.
+//! Gets certificates for the names of the settings from an ACME authority, and renews them. The
+//! certificates are stored in a folder, from which the module `tls` reads them like other
+//! certificate files.
 
 mod folder;
 mod http;

@@ -81,7 +81,8 @@ impl ListedStore {
 /// The purges that apply after this start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force. The position in its series is unset (0).
+    /// The purges in force, as a journal. Its position is still 0; each store's list gets its own
+    /// position.
     pub journal: Journal,
     /// Reason why foxy discards the stored responses and starts a new series of purges. `None` if
     /// the old series continues.

@@ -155,7 +155,7 @@ impl FailureShare {
 struct RecentCount {
     least: u64,
     count: Cell<u64>,
-    /// Value of the counter before these increases.
+    /// Value of the counter before the first of the recent increases.
     before: Cell<u64>,
     last_growth: Cell<Option<Instant>>,
 }

@@ -78,7 +78,8 @@ impl Successor {
         Ok(successor)
     }
 
-    /// Returns the way on which idle connections reach the new process, if it takes them.
+    /// Returns the link through which idle connections pass to the new process, if the new process
+    /// takes them.
     pub fn client_link(&self) -> Option<Arc<Link>> {
         self.takes_clients.then(|| Arc::clone(&self.link))
     }
@@ -95,8 +96,8 @@ impl Successor {
         }
     }
 
-    /// Tells the new process that it may open the stores, and waits until it serves. The receiver
-    /// yields what happens to it afterwards.
+    /// Tells the new process that it may open the stores, and waits until it serves. Later events
+    /// of the new process arrive at the returned receiver.
     pub fn take_over(mut self) -> Result<UnboundedReceiver<SuccessorNews>, NotUpgraded> {
         self.link.tell(&Message::TakeStores);
         self.wait_for(&Message::Serving, OPEN_LIMIT, NotUpgraded::OpenTooSlow)?;

@@ -45,7 +45,8 @@ fn has_tls(server: &NginxDirective) -> bool {
     listens.flat_map(NginxDirective::arguments).any(|word| word == "ssl")
 }
 
-/// Returns the directives about clients' certificates. The first is `None` if it is `off`.
+/// Returns the directives `ssl_verify_client` and `ssl_client_certificate` in force. The first is
+/// `None` if its argument is `off`.
 fn wanted<'d>(levels: &Levels<'d>) -> (Option<&'d NginxDirective>, Option<&'d NginxDirective>) {
     let verify = levels.last("ssl_verify_client").filter(|verify| verify.argument(0) != "off");
     (verify, levels.last("ssl_client_certificate"))

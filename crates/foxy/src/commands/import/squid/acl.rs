@@ -31,8 +31,8 @@ enum AclMeaning {
         /// Values of the ACL for which rules have no condition.
         lost: Vec<TermFlaw>,
     },
-    /// The ACL combines other ACLs. If `any` is true, one of them must match, otherwise all of
-    /// them. The flag of a name is true after `!`.
+    /// The ACL combines other ACLs. If `any` is true, at least one of them must match, otherwise
+    /// all of them. The flag beside a name is true if `!` precedes the name.
     Lists {
         any: bool,
         names: Vec<(bool, String)>,

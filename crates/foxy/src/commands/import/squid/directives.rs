@@ -10,7 +10,7 @@ use super::{SquidImport, caching, headers, network, peers, refresh};
 #[derive(Clone, Copy)]
 pub enum Handling {
     Convert(for<'i, 'f> fn(&'i mut SquidImport<'f>, &SquidLine) -> Result<(), ImportReason>),
-    /// foxy does this without a setting.
+    /// foxy needs no setting for this directive. The text says what foxy does.
     NotNeeded(&'static str),
     /// foxy has no equivalent.
     Missing(&'static str),
