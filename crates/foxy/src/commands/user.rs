@@ -23,10 +23,12 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(with_name(Command::new("add").about(
-            "Set the password of a user; reads it from the terminal or from standard input",
+            "Add a user or change a password; reads the password from terminal or standard input",
         )))
         .subcommand(with_name(
-            Command::new("token").about("Make a token for a machine, and print the token once"),
+            Command::new("token").about(
+                "Make a token, which programs send instead of a password, and print it once",
+            ),
         ))
         .subcommand(with_name(Command::new("remove").about("Remove a user")))
         .subcommand(Command::new("list").about("List the users").arg(file.clone()))

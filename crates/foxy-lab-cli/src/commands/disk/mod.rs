@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 pub fn command() -> Command {
     Command::new("disk")
-        .about("Serve a disk that is as slow as a mechanical disk, for any program")
+        .about("Offer any program a disk that is as slow as a mechanical disk")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(serve_command())
@@ -53,7 +53,7 @@ pub fn command() -> Command {
 
 fn serve_command() -> Command {
     Command::new("serve")
-        .about("Serve modelled disks as files of a FUSE mount")
+        .about("Mount files (with FUSE) that are as slow as mechanical disks")
         .long_about(SERVE)
         .args([
             Arg::new("mountpoint")

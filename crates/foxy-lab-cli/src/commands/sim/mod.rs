@@ -23,7 +23,7 @@ use foxy_workload::trace::synthetic::MODELS;
 pub fn command() -> Command {
     Command::new("sim")
         .about(
-            "Send a trace through cache policies, or through two cache levels onto storage schemes",
+            "Simulate a trace: its hits with cache policies, or its disk operations with storage schemes",
         )
         .long_about(ABOUT)
         .after_help(names())

@@ -38,7 +38,7 @@ disk as memory.";
 
 pub fn command() -> Command {
     Command::new("misses")
-        .about("Compare the misses of stores and policies with LRU, at equal disk bytes")
+        .about("Compare misses of stores and replacement policies with those of LRU, at equal disk space")
         .long_about(ABOUT)
         .arg(path(
             "trace",

@@ -34,7 +34,9 @@ pub enum TermFlaw {
 impl fmt::Display for TermFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TwoConditions(key) => write!(f, "a rule has one condition on `{key}`"),
+            Self::TwoConditions(key) => {
+                write!(f, "a rule of foxy can have only one condition on `{key}`")
+            }
             Self::Undefined(name) => write!(f, "`{name}` is not defined"),
             Self::Credentials(name) => {
                 write!(f, "`{name}` asks for credentials, and the next rules may allow others")

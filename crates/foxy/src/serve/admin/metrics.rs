@@ -136,16 +136,16 @@ impl Exposition {
 
     pub fn access_log(&mut self, queue: &LogQueue) {
         let name = "foxy_access_log_lines_dropped_total";
-        let help = "Lines dropped because the writer did not keep up.";
+        let help = "Lines of the access log dropped because writing them was too slow.";
         self.single(name, FamilyKind::Counter, help, queue.dropped());
         let name = "foxy_access_log_lines_unwritten_total";
-        let help = "Lines lost because the file could not be written.";
+        let help = "Lines of the access log lost because its file could not be written.";
         self.single(name, FamilyKind::Counter, help, queue.unwritten());
     }
 
     pub fn build(&mut self) {
         let labels = [("version", env!("CARGO_PKG_VERSION"))];
-        let help = "Always 1; the label says which foxy this is.";
+        let help = "Always 1; the label has the version of foxy.";
         self.family("foxy_build_info", FamilyKind::Gauge, help, [(&labels[..], 1)]);
     }
 }

@@ -22,7 +22,7 @@ settings! {
 
     /// Networks that foxy may connect to although they are loopback, link-local, private or
     /// otherwise not public. foxy may always connect to public addresses, except this machine's
-    /// own. What counts is the address that foxy connects to, not the host name. foxy does not
+    /// own. The address that foxy connects to decides, not the host name. foxy does not
     /// recognise a public address that a router translates to this machine.
     allow_destination: given Vec<Cidr> = "allow-destination" flag "allow-destination",
         Networks, Fixed();

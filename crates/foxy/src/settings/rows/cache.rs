@@ -142,7 +142,7 @@ settings! {
         span_from_zero, Fixed("0s");
 
     /// Codings with which foxy compresses stored responses: `zstd`, `br` and `gzip`. If a client
-    /// accepts several equally, foxy uses the first of the list
+    /// accepts several equally, foxy uses the first of them in this list
     /// ([reasons](decisions/compression.md)).
     compress: given Vec<Coding> = "compress" flag "compress", Codings, Fixed();
 

@@ -137,7 +137,7 @@ impl HaproxyImport {
             return;
         }
         for line in binds.iter().filter(|line| wanted(line).is_some()) {
-            let text = "foxy asks the clients of all its TLS listeners alike";
+            let text = "foxy asks clients for certificates at all TLS listeners alike";
             self.draft.leave(&line.original, ImportReason::Opens(text.into()));
         }
     }

@@ -228,7 +228,7 @@ impl HaproxyImport {
         let name = format!("{}: {text}{suffix}", original.place);
         let refuses = then.contains_key("access");
         if !self.draft.list("rule", term.rule(&name, then), original) && refuses {
-            let text = "foxy refuses the rule that would deny this".to_owned();
+            let text = "foxy cannot have this rule, so nothing denies these requests".to_owned();
             self.draft.leave(original, ImportReason::Opens(text));
         }
     }

@@ -174,7 +174,8 @@ impl NginxImport {
         for tables in tables() {
             for (rule, original, refuses) in &tables.rules {
                 if !self.draft.list("rule", rule.clone(), original) && *refuses {
-                    let text = "foxy refuses the rule that would deny this".to_owned();
+                    let text =
+                        "foxy cannot have this rule, so nothing denies these requests".to_owned();
                     self.draft.leave(original, ImportReason::Opens(text));
                 }
             }
