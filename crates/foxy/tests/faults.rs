@@ -54,8 +54,8 @@ fn an_origin_that_is_slow_fails_nothing() {
 fn a_disk_that_is_full_for_a_while_fails_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
-    // Filling the disk may take most of a second. So the run is long enough for the fault to last
-    // longer than that.
+    // Filling the disk may take most of a second. In a run of four seconds, the disk is also full
+    // for some time.
     let mut compare =
         command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "4"]);
     let (code, text, err) =

@@ -6,8 +6,8 @@ use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A profile without name cache, whose metadata writes nothing waits for. The processor needs 1 µs
-/// to examine a name.
+/// A disk without a name cache, on which no operation waits for writes of metadata. The processor
+/// needs 1 µs to examine a name.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;

@@ -25,7 +25,7 @@ pub fn command() -> Command {
             "Serve synthetic objects at /o/ID/SIZE/VERSION. ID and VERSION determine the body, so a load generator can \
              check every byte. The query of the URL may contain max-age=SECONDS, no-store, chunked and \
              delay=MILLISECONDS. Documents of the workload polymix-4 are at /p/SEED-T-D/TYPE/NUMBER/IMAGE. \
-             T is its time-scale, D is its delay-scale, and TYPE is html, download or other. IMAGE is the number of an \
+             T is the workload's time-scale, D its delay-scale. TYPE is html, download or other. IMAGE is the number of an \
              image in its page, or 0 for the page itself. The command runs until a signal stops it.",
         )
         .arg(

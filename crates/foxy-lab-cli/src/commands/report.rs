@@ -18,7 +18,7 @@ all files of load, peak or wpb in a folder, and otherwise of one file.";
 
 pub fn command() -> Command {
     Command::new("report")
-        .about("Draw run records again, as pages and pictures")
+        .about("Make pages and pictures from the records of earlier runs")
         .long_about(LONG)
         .arg(
             Arg::new("records")

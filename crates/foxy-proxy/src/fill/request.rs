@@ -99,9 +99,10 @@ impl Times {
     }
 }
 
-/// Returns the reason not to store a response, if there is one. If the origin sent only a part of
-/// the response, `response` has the status of the whole. `length` is the length of the whole body
-/// in bytes, if known. `received` is a time on the civil clock.
+/// Returns the reason not to store a response, or `None` if it may be stored. If the origin sent
+/// only a part of the response, the caller passes a `response` with the status of the whole
+/// response. `length` is the length of the whole body in bytes, if known. `received` is a time on
+/// the civil clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,

@@ -74,8 +74,8 @@ impl Tee {
         Some(Self { base, placement, head, times, watch, writer, missing, kind })
     }
 
-    /// Adds the next bytes of the body. The caller calls this before it sends the bytes to the
-    /// client, so that the cache has the whole body first.
+    /// Adds the next bytes of the body. The caller calls this function before it sends the bytes to
+    /// the client. So the cache has the whole body before the client has it.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {

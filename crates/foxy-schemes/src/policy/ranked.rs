@@ -25,7 +25,8 @@ struct RankedSlot {
 }
 
 /// Squid's `heap LRU`: the key is the number of the last use. This policy evicts the same entries
-/// as the LRU list but needs O(log n). So a comparison of both policies shows the cost of the heap.
+/// as the LRU list, but each operation takes logarithmic instead of constant time. So a comparison
+/// of both policies shows the cost of the heap.
 pub(super) fn lru_key(used: &Use) -> f64 {
     used.number as f64
 }

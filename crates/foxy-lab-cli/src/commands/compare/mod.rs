@@ -49,7 +49,7 @@ pub fn command() -> Command {
         SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
     let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
     Command::new("compare")
-        .about("Run the same work through several proxies, and compare their speed and resources")
+        .about("Send the same requests through several proxies, and compare speed and resources")
         .long_about(LONG)
         .after_help(format!("Proxies:{proxies}\nWorkloads:{workloads}"))
         .arg(

@@ -34,8 +34,8 @@ const RESPONSES_IN_SAMPLE: u32 = 3;
 pub fn command() -> Command {
     Command::new("peak")
         .about(
-            "Find the load at which a proxy's response time stays within a window while its cache \
-             is filled twice",
+            "Find the load at which a proxy's response time stays within a given range while its \
+             cache is filled twice",
         )
         .long_about(
             "Find the load at which a proxy's mean response time stays within a window, a range \
