@@ -19,7 +19,8 @@ pub fn command() -> Command {
              architectures differ only in how they serve a connection, and in how they find and write cached answers. Most have \
              an option that removes the property to which the literature attributes their results. The proxies speak HTTP/1.0, store \
              every answer with max-age, and never evict. They have no access control, so they listen only on loopback addresses. \
-             All workers are threads, also where the original has processes. The command runs until a signal stops it.",
+             All workers are threads, also where the original has processes. \
+             The command runs until a signal stops it.",
         )
         .after_help(format!("Architectures:{}", list.collect::<String>()))
         .arg(
