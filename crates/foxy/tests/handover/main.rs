@@ -113,8 +113,9 @@ fn reloads_and_upgrades_fail_no_request_and_lose_no_hit() {
     let outcome = std::thread::scope(|scope| {
         begin(&load, &subject, scope, seed);
         let outcome = change_all(&mut subject, &load, size, &mut Random::new(seed));
-        if load.tally.count(Kind::StoredBody) == 0 {
-            sleep(2 * size.body_time);
+        let patience = clock::monotonic() + 15 * size.body_time;
+        while load.tally.count(Kind::StoredBody) == 0 && clock::monotonic() < patience {
+            sleep(FIRST_SECOND);
         }
         load.tally.is_over.store(true, Ordering::SeqCst);
         outcome
