@@ -19,8 +19,8 @@ const EVERY_ADDRESS: [IpAddr; 2] =
 
 impl Constraints {
     /// Permits only `hosts`. In RFC 5280, a kind of name without a constraint is permitted
-    /// entirely. So if `hosts` contains no DNS name, all DNS names are excluded. The same applies
-    /// to IPv4 addresses and to IPv6 addresses.
+    /// entirely. So if `hosts` contains no DNS name, all DNS names are excluded. Likewise, without
+    /// an IPv4 block all IPv4 addresses are excluded, and without an IPv6 block all IPv6 addresses.
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {

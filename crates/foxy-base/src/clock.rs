@@ -11,7 +11,7 @@ use std::time::Duration;
 static STEADY: Steady = Steady::new();
 static START: OnceLock<std::time::Instant> = OnceLock::new();
 
-/// The monotonic clock. Its time zero is the first call in this process.
+/// The monotonic clock. It counts from the first call in this process.
 #[must_use]
 pub fn monotonic() -> Instant {
     let start = *START.get_or_init(std::time::Instant::now);

@@ -37,8 +37,9 @@ impl Process {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
-    /// Parses a line of proc_pid_stat(5). Its second field is a name in parentheses, which may
-    /// contain spaces. The other fields are therefore counted from the closing parenthesis.
+    /// Parses a line of proc_pid_stat(5). The second field of the line is a name in parentheses,
+    /// which may contain spaces. The other fields are therefore counted from the closing
+    /// parenthesis.
     fn parse(stat: &str) -> Option<Self> {
         let id = stat.split_once(' ')?.0.parse().ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

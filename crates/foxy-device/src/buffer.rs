@@ -27,7 +27,8 @@ pub struct IoBuffer {
 }
 
 impl IoBuffer {
-    /// Creates a buffer of `length` zero bytes. Its memory is rounded up to whole pages.
+    /// Creates a buffer of `length` zero bytes. The memory of the buffer is rounded up to whole
+    /// pages.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let capacity = length.next_multiple_of(ALIGNMENT).max(ALIGNMENT);

@@ -72,8 +72,8 @@ pub enum IoOp {
         /// The path of the device or link.
         path: StorePath,
     },
-    /// Creates a file or truncates an existing file. Its `size` bytes then read as zero. A crash
-    /// may lose content, name and size until a `Sync` of the file finishes.
+    /// Creates a file or truncates an existing file. The file then has `size` bytes, which read as
+    /// zero. A crash may lose content, name and size until a `Sync` of the file finishes.
     Create {
         /// The number that identifies the open file.
         file: FileId,
@@ -120,7 +120,7 @@ pub enum IoOp {
     },
     /// Creates a directory durably. Succeeds if the directory already exists.
     MakeDir {
-        /// The path of the directory. Its parent must exist.
+        /// The path of the directory. The parent directory must exist.
         path: StorePath,
     },
     /// Lists one directory. Returns [`IoOutput::Listing`].

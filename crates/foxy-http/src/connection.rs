@@ -85,8 +85,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a header that is present and not hop-by-hop by definition. Its removal
-/// may change the meaning of the response, so the response must not be stored.
+/// Whether Connection names a header that is present and not hop-by-hop by definition. The removal
+/// of such a header may change the meaning of the response, so the response must not be stored.
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")

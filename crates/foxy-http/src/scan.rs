@@ -12,7 +12,7 @@ pub struct Limits {
     pub head: usize,
     /// Most bytes of a request's first line with its CRLF. RFC 9112 §3 asks for at least 8000.
     pub request_line: usize,
-    /// Most header lines in a head. The same limit applies to a trailer section.
+    /// Most header lines in a head, and most trailer lines in a trailer section.
     pub headers: usize,
     /// Most bytes of all chunk extensions of a body together. The extensions of a single chunk have
     /// the same limit. The decoder skips extensions and never forwards them.

@@ -53,8 +53,8 @@ impl Authority {
         Ok(Some(Self { pem: pem.into(), made: Arc::new(made) }))
     }
 
-    /// Creates an authority that may sign only for addresses of this machine. Its key is only in
-    /// memory.
+    /// Creates an authority that may sign only for addresses of this machine. The key of the
+    /// authority is only in memory.
     pub fn of_this_run() -> Result<Self, Failure> {
         let make = || -> Result<Self, AuthorityError> {
             let hosts = NEAR.map(|host| host.parse().expect("a block and a name"));

@@ -123,8 +123,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     freshness_refusal(status, response, lifetime, &control)
 }
 
-/// Returns whether a response to POST may also answer a GET of the URL. Its Content-Location must
-/// name the URL (RFC 9110 §9.3.3).
+/// Returns whether a response to POST may also answer a GET of the URL. For this, the
+/// Content-Location of the response must name the URL (RFC 9110 §9.3.3).
 fn equals_get(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
     let target = std::str::from_utf8(target).ok();
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))

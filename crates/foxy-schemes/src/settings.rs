@@ -82,7 +82,8 @@ impl SchemeSettings {
         StoreSettings::with_size(size).into()
     }
 
-    /// Creates an empty replacement policy. Its capacity is the space below the high watermark.
+    /// Creates an empty replacement policy. The capacity of the policy is the space below the high
+    /// watermark.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })

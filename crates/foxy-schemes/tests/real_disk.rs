@@ -1,6 +1,6 @@
-//! Runs a store on a folder of a real disk. Its records must be found after closing and opening
-//! again. They must also be found in a copy of the open file, because a killed process leaves such
-//! a file.
+//! Runs a store on a folder of a real disk. The records of the store must be found after closing
+//! and opening again. They must also be found in a copy of the open file, because a killed process
+//! leaves such a file.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;

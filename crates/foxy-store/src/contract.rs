@@ -212,7 +212,7 @@ impl std::error::Error for RefusedReason {}
 /// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The record that the get asked for. Its checksums are correct.
+    /// The record that the get asked for, with correct checksums.
     Found(Record),
     /// There is no record, for the reason given.
     Absent(AbsentReason),
@@ -266,8 +266,8 @@ impl Outbox {
 }
 
 /// A function that returns bytes of an open file if the operating system has them in memory,
-/// without waiting for the disk. Otherwise returns `None`. Its arguments are the file, the byte
-/// offset and the length in bytes.
+/// without waiting for the disk. Otherwise returns `None`. The arguments of the function are the
+/// file, the byte offset and the length in bytes.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
 /// The result of a lookup.
@@ -275,7 +275,7 @@ pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 pub enum Look {
     /// No record is stored under the key.
     Absent,
-    /// The record of the key. Its checksums are correct.
+    /// The record of the key, with correct checksums.
     Found(Record),
     /// The lookup cannot decide whether there is a record. The caller must send the request to the
     /// scheme.

@@ -15,7 +15,7 @@ pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 /// return a record that should no longer exist.
 pub const REMOVAL_FACTOR: usize = 4;
 
-/// Which records survive a crash.
+/// The records that survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// All durable records survive a crash (recovery by scan, requirement R39). Each removal waits
@@ -37,8 +37,8 @@ pub enum SizeWish {
     Exactly,
 }
 
-/// Which new records the store defers (keeps only in memory) while it is over its write budget. The
-/// next request of a deferred record causes its write to disk.
+/// The new records that the store defers (keeps only in memory) while it is over its write budget.
+/// The next request of a deferred record causes its write to disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
     /// Defer records of at least twice the mean record size. They cause most of the written bytes
@@ -57,7 +57,7 @@ pub struct WriteBudget {
     pub bytes_a_day: u64,
     /// Memory for deferred records, in bytes.
     pub memory: usize,
-    /// Which new records the store defers while it is over the limit.
+    /// The new records that the store defers while it is over the limit.
     pub newcomers: Newcomers,
 }
 
@@ -87,7 +87,7 @@ pub struct StoreSettings {
     pub record_limit: u32,
     /// The write budget of the scheme webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// Which records survive a crash. Schemes that always need a clean stop ignore this setting.
+    /// The records that survive a crash. Schemes that always need a clean stop ignore this setting.
     pub recovery: Recovery,
     /// Whether other files in the store's directory show that an earlier run created a store there.
     pub begun_before: bool,

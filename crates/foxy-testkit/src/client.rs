@@ -60,8 +60,8 @@ impl Client {
         self.answer(request.starts_with("HEAD"))
     }
 
-    /// Reads a response. Its end is known from its length, from its chunks, or from the end of the
-    /// connection. `no_body` tells that the request was a HEAD.
+    /// Reads a response. The end of the response is known from its length, from its chunks, or from
+    /// the end of the connection. `no_body` tells that the request was a HEAD.
     pub fn answer(&mut self, no_body: bool) -> Answered {
         let length = loop {
             if let Some(length) = head_length(&self.buffer) {

@@ -4,7 +4,7 @@ use foxy_store::{AbsentReason, Answer, Key, Record};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// Records in memory. Its methods answer like a store that never fails.
+/// Records in memory. The methods answer like a store that never fails.
 #[derive(Default)]
 pub struct Records(Mutex<HashMap<Key, Record>>);
 

@@ -1,5 +1,5 @@
-//! Generates random scripts: schedules of requests, disk events, faults and crashes. The same seed
-//! gives the same script on every machine. The module `run` executes scripts.
+//! Generates random scripts: schedules of requests, disk events, faults and crashes. A seed gives
+//! the same script on every machine. The module `run` executes scripts.
 
 use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};

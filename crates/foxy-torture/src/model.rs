@@ -49,8 +49,8 @@ pub enum Verdict {
 enum Fate {
     /// The put is not answered yet, or was answered `Stored`.
     Possible,
-    /// The put had no answer at a crash, or failed before a crash. Its record may be stored or
-    /// lost.
+    /// The put had no answer at a crash, or failed before a crash. The record of the put may be
+    /// stored or lost.
     Doubtful,
     /// The store refused the put. The number is the position of this answer.
     Refused(u64),
@@ -141,8 +141,8 @@ impl Model {
         }
     }
 
-    /// Notes that the process died. Its open requests get no answers, and its unanswered puts
-    /// become doubtful.
+    /// Notes that the process died. Open requests of the process get no answers, and unanswered
+    /// puts become doubtful.
     pub fn crash(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Asked::Put(name) = open.asked {

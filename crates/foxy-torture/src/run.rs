@@ -1,6 +1,6 @@
 //! Runs a script: a production scheme on the simulated disk, in virtual time, one event at a time.
 //! The model checks every answer. This module itself checks the limits of memory and disk, and the
-//! operation ids. The same script always causes the same events and bytes.
+//! operation ids. A script always causes the same events and bytes.
 
 mod look;
 

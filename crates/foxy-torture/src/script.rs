@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// A way in which a process ends without closing the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// The process is killed. Its writes are in the system's cache and survive.
+    /// The process is killed. The writes of the process are in the system's cache and survive.
     Kill,
     /// The power fails. Each write without a sync survives, vanishes, or survives in part.
     Power,

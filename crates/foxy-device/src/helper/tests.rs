@@ -20,8 +20,8 @@ fn reap_all(device: &mut Helper) -> Vec<IoDone> {
     done
 }
 
-/// Creates a device on `folder`. Its first helper reads `bytes` bytes of messages and dies. Later
-/// helpers work.
+/// Creates a device on `folder`. The first helper process of the device reads `bytes` bytes of
+/// messages and dies. Later helpers work.
 fn dying(bytes: usize, folder: &Path) -> Helper {
     let (mut first, folder) = (true, folder.to_owned());
     let start = move |mut socket: UnixStream| -> std::io::Result<Ending> {

@@ -107,7 +107,7 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Drops overwritten sectors from the buffer. Of each segment, the sectors after the
+    /// Drops overwritten sectors from the buffer. In each segment, the sectors after the
     /// overwritten sectors stay in the buffer.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;

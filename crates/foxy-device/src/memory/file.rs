@@ -175,7 +175,7 @@ impl MemoryFile {
 pub struct CrashPolicy {
     /// Probability, from 0 to 1, that a write, truncation or trim survives whole.
     pub keep_write: f64,
-    /// Probability that a change is torn. Of a torn write, each 512-byte sector survives with
+    /// Probability that a change is torn. In a torn write, each 512-byte sector survives with
     /// probability one half. A torn trim affects a shorter range. A torn truncation leaves an empty
     /// file.
     pub tear_write: f64,

@@ -1,5 +1,6 @@
-//! Sets up Apache Traffic Server in its own run root (a folder tree for one instance). Its disk
-//! cache is one file per disk. When the file is full, the server overwrites it from the beginning.
+//! Sets up Apache Traffic Server in its own run root (a folder tree for one instance). The disk
+//! cache of the server is one file per disk. When the file is full, the server overwrites it from
+//! the beginning.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};

@@ -1,9 +1,9 @@
 //! LEAP (Davison and Wu, *Implementing a Web Proxy Evaluation Architecture*, below "the LEAP
 //! paper") compares proxies by sending each request to all of them. A *path* is a server that
 //! receives a copy of each request: a proxy or the origin. The Multiplier sends the copies,
-//! measures the response times and compares the answers. Its requirements are R105–R113 of `foxy
-//! figure requirements`. Module `front` accepts requests from clients. Module `collector` is the
-//! parent cache of the proxies.
+//! measures the response times and compares the answers. The requirements on the Multiplier are
+//! R105–R113 of `foxy figure requirements`. Module `front` accepts requests from clients. Module
+//! `collector` is the parent cache of the proxies.
 
 pub mod collector;
 mod context;
@@ -55,8 +55,8 @@ pub enum Manner {
     /// No fixed server: each request goes to the server in its own URL, if this server has a
     /// loopback or private address. The server receives the URL in origin form.
     Named,
-    /// The origin itself, reached without a proxy. It receives the URL in origin form. Its answer
-    /// is the reference for the other paths.
+    /// The origin itself, reached without a proxy. It receives the URL in origin form. The origin's
+    /// answer is the reference for the other paths.
     Direct,
 }
 

@@ -35,8 +35,8 @@ const NUMBERS: u64 = 16;
 pub struct Robots {
     /// The number of robots.
     pub count: usize,
-    /// The number of connections per robot. Further requests wait in a queue. Their wait does not
-    /// count as response time.
+    /// The number of connections per robot. Further requests wait in a queue. The wait of these
+    /// requests does not count as response time.
     pub connections: usize,
     /// The page requests per second that all robots together start at full load.
     pub starts: f64,

@@ -62,7 +62,7 @@ type Limiter = RateLimiter<
     NoOpMiddleware<Nanos>,
 >;
 
-/// A rate limit with a separate account for each client. Its units are requests or KiB.
+/// A rate limit with a separate account for each client. The rate counts requests or KiB.
 #[derive(Debug)]
 struct ClientRate {
     limiter: Limiter,

@@ -28,9 +28,10 @@ const ENDING: u64 = u64::MAX - 2;
 /// The next request of the idle connection may already be on the way.
 const YIELD_GRACE: Duration = Duration::from_millis(20);
 
-/// A client with more than 1/`GREEDY_PART` of all places is greedy. Its idle connections close for
-/// other clients without the delay `YIELD_GRACE`. Its own new connections still wait for the delay,
-/// so that a burst of requests does not close the client's own connections.
+/// A client with more than 1/`GREEDY_PART` of all places is greedy. Idle connections of a greedy
+/// client close for other clients without the delay `YIELD_GRACE`. New connections of the greedy
+/// client itself still wait for the delay, so that a burst of requests does not close the client's
+/// own connections.
 const GREEDY_PART: usize = 4;
 
 /// The reason why a new connection gets no place.

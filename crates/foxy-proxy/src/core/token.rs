@@ -7,7 +7,7 @@ use std::fmt;
 /// Minimum length of a token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 16;
 
-/// A purge token. Its `Debug` output never shows the secret.
+/// A purge token. The `Debug` output of a token never shows the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 

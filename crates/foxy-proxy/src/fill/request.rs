@@ -16,8 +16,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct FillRequest {
-    /// The client's request. Its header fields select the variant of the URL, and may forbid
-    /// storing.
+    /// The client's request. The header fields of this request select the variant of the URL, and
+    /// may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,

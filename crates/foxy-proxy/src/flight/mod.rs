@@ -1,6 +1,6 @@
-//! A *flight* is a fetch that several requests share. Its *fill* receives the response from the
-//! origin and writes it to the flight. Any number of *readers*, on any worker, read the response
-//! from the flight. Usually, each reader serves one client.
+//! A *flight* is a fetch that several requests share. The *fill* of a flight receives the response
+//! from the origin and writes it to the flight. Any number of *readers*, on any worker, read the
+//! response from the flight. Usually, each reader serves one client.
 //!
 //! Received bytes stay in memory while a reader needs them. The fill pauses while the slowest
 //! reader is more than a window of bytes behind. The first window of the body stays in memory, so

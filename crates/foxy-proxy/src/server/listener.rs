@@ -187,8 +187,8 @@ impl Bound {
     }
 }
 
-/// Opens a listening socket for one worker. Its address is shared with the sockets of the other
-/// workers (SO_REUSEPORT).
+/// Opens a listening socket for one worker. The socket shares the address with the sockets of the
+/// other workers (SO_REUSEPORT).
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

@@ -251,7 +251,7 @@ impl Proxy {
     /// the other process about purges.
     pub fn leave(&mut self, heir: Option<Heir>) -> Vec<SharedListener> {
         if let Some(heir) = heir {
-            // Only the first heir counts, because a proxy leaves once.
+            // A second call has no effect, because a proxy leaves only once.
             let _ = self.shared.heir.set(heir);
         }
         self.shared.leaving.store(true, Ordering::SeqCst);

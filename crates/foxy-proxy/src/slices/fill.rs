@@ -26,7 +26,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct SliceRequest {
-    /// The client's request. Its header fields may forbid the cache to store the slice.
+    /// The client's request. The header fields of this request may forbid the cache to store the
+    /// slice.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,

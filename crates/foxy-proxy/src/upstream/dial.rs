@@ -37,8 +37,8 @@ pub struct Origin {
     pub host: Rc<str>,
     /// The TCP port.
     pub port: u16,
-    /// The client or the operator chose the origin. Their connections are never shared, because the
-    /// destination policy applies only to clients.
+    /// The client or the operator chose the origin. Origins of clients and of the operator never
+    /// share connections, because the destination policy applies only to clients.
     pub chosen: ChosenBy,
     /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
     /// proxy.

@@ -43,8 +43,8 @@ impl Request {
         cache_key("http", authority.as_bytes(), path.as_bytes())
     }
 
-    /// Returns the GET that the cache sends to the origin for this request. Its conditions come
-    /// from the stale response, not from the client.
+    /// Returns the GET that the cache sends to the origin for this request. The conditions of this
+    /// GET come from the stale response, not from the client.
     pub fn for_cache(&self, stale: Option<&Lines>) -> Self {
         let mut fields = self.fields.clone();
         fields.remove(&["if-none-match", "if-modified-since", "if-range", "range"]);

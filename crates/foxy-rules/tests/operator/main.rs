@@ -49,7 +49,7 @@ fn named(text: &str, mark: char) -> NamedPattern {
 }
 
 /// A request written as text, such as `GET http://a.test/x @10.0.0.1 ~alice Name:value`. `@` marks
-/// the client, `~` the user. Its time is Thursday noon in UTC.
+/// the client, `~` the user. The time of the request is Thursday noon in UTC.
 #[derive(Clone, Debug)]
 struct Asked<'a> {
     method: &'a str,

@@ -142,8 +142,8 @@ struct Gone {
 }
 
 /// The ghost queue: hashes of entries that the small queue evicted. The sizes of these entries sum
-/// up to at most the bytes of the main queue. Their number is at most the number of cached entries,
-/// so the memory is bounded.
+/// up to at most the bytes of the main queue. The number of hashes is at most the number of cached
+/// entries, so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
     /// Sequence number of the oldest element of `queue`.

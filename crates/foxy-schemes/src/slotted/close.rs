@@ -23,7 +23,8 @@ pub enum Closing {
         in_flight: usize,
         has_failed: bool,
     },
-    /// Writes the index, encoded as `image`. Its bytes up to `end` are written or in flight.
+    /// Writes the index, encoded as `image`. The bytes of `image` up to `end` are written or in
+    /// flight.
     WritingIndex {
         image: Vec<u8>,
         end: usize,

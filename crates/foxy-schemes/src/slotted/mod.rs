@@ -7,7 +7,7 @@
 //! These schemes keep records only over a clean stop. Closing writes the index with the store's
 //! generation, a number in the superblock. An opening raises the generation on disk before it
 //! serves. If foxy then crashes, the index on disk has an older generation. So the next opening
-//! starts with an empty store. Its new secret for checksums makes all old records invalid. So a get
+//! starts with an empty store. A new secret for checksums makes all old records invalid. So a get
 //! never returns wrong content, although no sync happens while the store serves. Only the scheme
 //! `stream-packetizer` can recover after a crash.
 
@@ -214,8 +214,8 @@ impl Slotted {
         statistics.index_bytes.set(memory as u64);
     }
 
-    /// Drops a record, so that no get finds it. Its space becomes free once no write in flight
-    /// contains the record.
+    /// Drops a record, so that no get finds it. The space of the record becomes free once no write
+    /// in flight contains the record.
     fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
         if let Some(locality) = &mut self.locality
             && self.entries.get(id).pieces.is_empty()

@@ -34,7 +34,8 @@ pub enum Opening {
     Superblocks {
         size: u64,
     },
-    /// Reads the index into `bytes`. Its first page contains its `length` in bytes.
+    /// Reads the index into `bytes`. The first page of the index contains the `length` of the index
+    /// in bytes.
     Index {
         bytes: Vec<u8>,
         length: Option<usize>,

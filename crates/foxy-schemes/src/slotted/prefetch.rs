@@ -79,7 +79,7 @@ pub struct Neighbour {
 
 impl Slotted {
     /// Returns the records to prefetch. They belong to the origin server of record `id` and follow
-    /// it on disk without a gap. Their total size is at most the limit per read.
+    /// it on disk without a gap. The total size of these records is at most [`Prefetch::limit`].
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
@@ -107,7 +107,8 @@ impl Slotted {
         found
     }
 
-    /// Keeps the prefetched records whose checksums match. Their bytes are at the end of `bytes`.
+    /// Keeps the prefetched records whose checksums match. The bytes of these records are at the
+    /// end of `bytes`.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
         let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);

@@ -180,9 +180,10 @@ impl StreamPacketizer {
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
     }
 
-    /// Reads the next run of pages with records newer than the last successful sync. Its bytes are
-    /// then written again and synced. The reason: if an earlier sync failed, such a record may be
-    /// readable only from the system's cache. After a crash, the older data on disk would return.
+    /// Reads the next run of pages with records newer than the last successful sync. The bytes of
+    /// this run are then written again and synced. The reason: if an earlier sync failed, such a
+    /// record may be readable only from the system's cache. After a crash, the older data on disk
+    /// would return.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {

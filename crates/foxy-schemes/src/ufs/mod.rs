@@ -4,9 +4,9 @@
 //! are counted.
 //!
 //! Every file starts with a header that names its record. A store that recovers after a crash has a
-//! ledger, which says which files are no longer valid. Its opening scans the headers of all files,
-//! so only removals must be durable. A removal, and a put of a key with an older record, is
-//! answered after a sync of the ledger. A put of a new key needs no sync.
+//! ledger, which says which files are no longer valid. The opening of such a store scans the
+//! headers of all files, so only removals must be durable. A removal, and a put of a key with an
+//! older record, is answered after a sync of the ledger. A put of a new key needs no sync.
 //!
 //! A store without a ledger ([`Recovery::AfterCleanStop`]) never syncs while it serves. Only a
 //! clean stop writes its index, as a snapshot. After a crash, such a store starts empty.

@@ -1,6 +1,6 @@
 //! The scan of an opening after a crash or a clean stop. It lists all directories and reads the
 //! headers of all files, several at a time. A file is valid if its header is correct, its bytes are
-//! complete and the ledger does not exclude it. Of several valid files with the same key, the
+//! complete and the ledger does not exclude it. If several valid files have the same key, the
 //! newest counts. The scan does not read content, because every get verifies it.
 //!
 //! A store without a ledger has its index from the snapshot, or starts empty. Such a store lists

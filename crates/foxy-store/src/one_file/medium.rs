@@ -23,8 +23,8 @@ pub enum Medium {
 
 impl Medium {
     /// Returns the next range to read in order to find out whether a medium of `size` bytes is
-    /// blank (zero). The range starts at byte `from` or later. Of a file all bytes are read, of a
-    /// device only the two ends.
+    /// blank (zero). The range starts at byte `from` or later. All bytes of a file are read, but
+    /// only the two ends of a device.
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
         let (from, to) = match self {

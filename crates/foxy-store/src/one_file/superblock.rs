@@ -87,7 +87,7 @@ impl CopyState {
 
 impl Superblock {
     /// Returns the superblock of an empty store of `size` bytes that replaces the store with the
-    /// superblock `old`. Its new secret makes all old records unreadable.
+    /// superblock `old`. The new secret in this superblock makes all old records unreadable.
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
         Self {

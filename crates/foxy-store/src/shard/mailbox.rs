@@ -14,8 +14,9 @@ use std::time::Duration;
 /// Waking the thread for each put would cost more than the put itself.
 pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
-/// Puts of fewer bytes than this are small. A larger put is part of a larger object. Its caller
-/// waits for the answer before it sends the next part, so the put wakes the thread at once.
+/// Puts of fewer bytes than this are small. A larger put is part of a larger object. The caller of
+/// such a put waits for the answer before it sends the next part, so the put wakes the thread at
+/// once.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
 /// When the thread next reads its mailbox if no request wakes it.

@@ -1,5 +1,5 @@
-//! Disk storage for the store under test, on each kind of device. Its content stays after the store
-//! is closed.
+//! Disk storage for the store under test, on each kind of device. The content of the storage stays
+//! after the store is closed.
 
 use foxy_base::Instant;
 use foxy_device::{

@@ -1,7 +1,7 @@
 //! The documents of one type at one server, and the choice among them when a request repeats an
 //! earlier one. The choice follows the benchmark program Web Polygraph. The working set is the
-//! newest part of the documents. Its size is frozen at some point of the run. The hot set is a
-//! hundredth of the working set that is requested more often.
+//! newest part of the documents. The size of the working set is frozen at some point of the run.
+//! The hot set is a hundredth of the working set that is requested more often.
 
 use super::content::Nature;
 use foxy_base::Random;
@@ -16,8 +16,8 @@ const NEIGHBOUR_CHANCE: f64 = 0.90;
 /// Number of neighbours, which are documents with the next numbers, on each side of a document.
 const NEIGHBOURS: u64 = 4;
 
-/// The documents of one type at one server that were requested so far. Their numbers are
-/// consecutive and begin with 0.
+/// The documents of one type at one server that were requested so far. The numbers of these
+/// documents are consecutive and begin with 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Collection {
     seen: u64,
@@ -116,7 +116,8 @@ mod tests {
         assert!(full.can_repeat());
     }
 
-    /// The hot set of 4 documents gets a tenth of the repeats. Its neighbours get a part of them.
+    /// A tenth of the repeats chooses one of the 4 documents of the hot set. Then a small neighbour
+    /// of this document may replace it.
     #[test]
     fn a_hot_set_is_repeated_most_and_stays_in_place() {
         let hottest = |seen| {

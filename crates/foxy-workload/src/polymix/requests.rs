@@ -69,7 +69,7 @@ impl PolyMixStream {
         self.left == 0
     }
 
-    /// Begins a phase. Its misses are counted from 0.
+    /// Begins a phase. The misses of the phase are counted from 0.
     pub const fn begin_phase(&mut self) {
         if !self.is_frozen() {
             self.left = self.growth;

@@ -148,7 +148,8 @@ pub enum Target {
     MeanSize(f64),
     /// Hit ratios of a cache that never evicts.
     Infinite { hits: f64, bytes: f64 },
-    /// Hit ratios of an LRU cache. Its size is `percent` of the sum of all URLs' sizes.
+    /// Hit ratios of an LRU cache. The size of the cache is `percent` of the sum of all URLs'
+    /// sizes.
     Lru { percent: f64, hits: f64, bytes: f64 },
     /// An LRU memory in front of an LRU disk, with their sizes in bytes. `shares` are the shares of
     /// requests that hit memory, read the disk and write to the disk.

@@ -160,8 +160,8 @@ pub fn shared(purpose: Purpose, socket: ListenSocket, is_given: bool) -> SharedL
     SharedListener { sockets: vec![socket], is_tls: purpose == Purpose::ListenTls, is_given }
 }
 
-/// Removes the first listener with this use whose address `is_wanted` from the list, and returns
-/// the listener.
+/// Removes from the list, and returns, the first listener that has this use and whose address
+/// `is_wanted` accepts.
 fn take(
     inherited: &mut OpenSockets,
     purpose: Purpose,

@@ -1,5 +1,5 @@
-//! Parses a `cache_dir` line of a Squid configuration, which defines a store. Its syntax is `TYPE
-//! FOLDER MEGABYTES [L1 L2] [OPTION]...`.
+//! Parses a `cache_dir` line of a Squid configuration, which defines a store. The syntax of the
+//! line is `TYPE FOLDER MEGABYTES [L1 L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;

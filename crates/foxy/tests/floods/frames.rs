@@ -47,14 +47,14 @@ fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     block
 }
 
-/// Builds a GET request whose head never ends. Its HEADERS and CONTINUATION frames have `bytes`
-/// bytes in total.
+/// Builds a GET request whose head never ends. The HEADERS and CONTINUATION frames of the request
+/// have `bytes` bytes in total.
 pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     const VALUE: usize = 4_000;
     let mut frames = frame(kind::HEADERS, END_STREAM, 1, &block(origin, "/1/head"));
     while frames.len() < bytes {
-        // A literal field with a new name. Its length takes a full prefix and two more bytes (RFC
-        // 7541 §5.1).
+        // A literal field with a new name. The length of the name takes a full prefix and two more
+        // bytes (RFC 7541 §5.1).
         let mut field = vec![0, 5];
         field.extend(b"x-pad");
         let rest = VALUE - 127;

@@ -1,5 +1,6 @@
-//! The origin of the flood tests. It responds at once, and sends as fast as foxy reads. Its name
-//! server resolves names below a zone, and never answers for names below another zone.
+//! The origin of the flood tests. It responds at once, and sends as fast as foxy reads. The
+//! origin's name server resolves names below a zone, and never answers for names below another
+//! zone.
 
 use foxy_base::clock;
 use foxy_base::time::Instant;

@@ -35,8 +35,8 @@ fn a_trace_on_foxy_hits_what_it_offers_at_every_pace_and_broken_lines_are_counte
     let plain = written(folder.path(), "access.log", text.as_bytes());
     let gzip = written(folder.path(), "access.log.gz", &packed(&text));
     let jsonl = folder.path().join("run.jsonl");
-    // Three of the six requests repeat an earlier request. Their hits have 100 + 100 + 150 of 5600
-    // bytes.
+    // Three of the six requests repeat an earlier request. These three hits have 100 + 100 + 150 of
+    // all 5600 bytes.
     let expected = [
         ("requests", 6.0),
         ("errors", 0.0),

@@ -4,7 +4,7 @@
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
 
-/// A workload with short samples. Its cache size is 320 MB divided by its time-scale: 16 MiB.
+/// A workload with short samples. The cache size is 320 MB divided by the time-scale: 16 MiB.
 const PEAK: &str = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
                     time-scale = 20\ndelay-scale = 1000\n";
 

@@ -277,7 +277,8 @@ pub fn request(to: SocketAddr, text: &str) -> Response {
     Response { status, fields, body: body.to_owned() }
 }
 
-/// An origin server that counts its requests. Its responses may be cached for an hour.
+/// An origin server that counts its requests. The responses of this origin may be cached for an
+/// hour.
 pub struct Origin {
     pub address: SocketAddr,
     origin: TestOrigin,

@@ -85,7 +85,7 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads of `foxy compare`. Their sizes suit a machine with two cores.
+/// All workloads of `foxy compare`. The sizes of the workloads suit a machine with two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",

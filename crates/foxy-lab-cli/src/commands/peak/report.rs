@@ -124,7 +124,7 @@ impl PeakOutcome<'_> {
         measures
     }
 
-    /// Builds the HTML page. Its charts of load and response time while the cache fills are those
+    /// Builds the HTML page. The charts of load and response time while the cache fills are those
     /// of appendix D of *Squid: The Definitive Guide*.
     fn page(&self, setup: &Setup, records: &[Record]) -> String {
         let setting = format!(

@@ -1,5 +1,5 @@
-//! A load client that uses HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN. Its connection
-//! carries one request at a time.
+//! A load client that uses HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN. The connection of
+//! the client carries one request at a time.
 
 use super::wire::{ClientTarget, POSTED, fields, method};
 use super::{Broken, Reading, Unanswered};

@@ -41,8 +41,8 @@ pub struct NameServerOptions {
 pub struct QuestionCounts {
     /// Number of questions for the address of a name in the zone.
     pub addresses: u64,
-    /// Other questions about names in the zone, for example for another record type. Their answers
-    /// contain no records.
+    /// Other questions about names in the zone, for example for another record type. The answers to
+    /// such questions contain no records.
     pub nothing: u64,
     /// Refused questions: questions about other zones, or questions of an unusual form.
     pub refused: u64,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// The relative change of the load from one window to the next: up or down by this share, or none.
 pub const STEP: f64 = 0.05;
-/// The mean response time of the PolyMix-4 workload at a proxy with almost no load. Its servers
-/// delay misses by 2.5 s, and hits have no delay.
+/// The mean response time of the PolyMix-4 workload at a proxy with almost no load. The servers of
+/// this workload delay misses by 2.5 s, and hits have no delay.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
 /// The range of response times in appendix D of *Squid: The Definitive Guide*: 1.50 to 1.75 s. The
 /// lower end is 1.06 times the mean without load.

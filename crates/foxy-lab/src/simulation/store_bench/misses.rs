@@ -68,8 +68,8 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// A replacement policy in a store that allocates space in units of 512 bytes. Its index uses
-    /// no disk space.
+    /// A replacement policy in a store that allocates space in units of 512 bytes. The index of
+    /// this store uses no disk space.
     Policy(PolicyName),
     /// Segmented logs. When the store frees a segment, it copies each used object into a new
     /// segment.

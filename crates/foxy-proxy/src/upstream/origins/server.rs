@@ -110,7 +110,8 @@ pub(crate) struct ServerState {
     failing: f64,
     failed_probes: u32,
     probed: Instant,
-    /// Time at which the server returned from its rest. Its share of requests grows from then on.
+    /// Time at which the server returned from its rest. The server's share of requests grows from
+    /// then on.
     returned: Option<Instant>,
     pub(crate) load: ServerLoad,
     pub(crate) requests: u64,
@@ -123,7 +124,8 @@ impl ServerState {
         Self { returned: Some(now), ..Self::default() }
     }
 
-    /// Returns the state that the server has after a reload. Its load is counted from zero.
+    /// Returns the state that the server has after a reload. The load of the server is counted from
+    /// zero.
     pub(crate) fn continued(&self) -> Self {
         Self { load: ServerLoad::default(), ..*self }
     }

@@ -1,5 +1,5 @@
-//! A parent proxy: another HTTP proxy through which this proxy reaches origins. Its password never
-//! appears in messages.
+//! A parent proxy: another HTTP proxy through which this proxy reaches origins. The password of a
+//! parent never appears in messages.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

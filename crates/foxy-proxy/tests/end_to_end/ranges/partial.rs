@@ -13,8 +13,8 @@ fn forward_proxy() -> TestProxy {
 
 const BODY: &[u8] = b"0123456789";
 
-/// Starts an origin that answers requests for the range `first-last` of [`BODY`]. Its answers have
-/// the header lines `lines`.
+/// Starts an origin that answers requests for the range `first-last` of [`BODY`]. The answers of
+/// the origin have the header lines `lines`.
 fn ranges(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| {
         let lines = lines.replace("NUMBER", &number.to_string());

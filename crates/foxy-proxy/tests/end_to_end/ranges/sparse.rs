@@ -1,5 +1,5 @@
-//! A large object that uses no memory, because each byte is computed from its position. Its origin
-//! serves ranges, and counts the body bytes that it sends.
+//! A large object that uses no memory, because each byte is computed from its position. The origin
+//! of the object serves ranges, and counts the body bytes that it sends.
 
 use foxy_testkit::http::header;
 use foxy_testkit::origin::TestOrigin;

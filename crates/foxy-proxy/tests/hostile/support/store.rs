@@ -225,7 +225,7 @@ struct Held {
     most: AtomicUsize,
 }
 
-/// A body in an answer of the store. Its bytes count until the proxy drops the body.
+/// A body in an answer of the store. The bytes of the body count until the proxy drops the body.
 struct Lent {
     body: Bytes,
     held: Arc<Held>,

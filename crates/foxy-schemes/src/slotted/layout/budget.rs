@@ -1,5 +1,6 @@
 //! Counts the used slots of a layout with many files. Some files contain a single record. An
-//! abandoned file contains no record and will be removed. Its slots become free when it is removed.
+//! abandoned file contains no record and will be removed. The slots of the file become free when it
+//! is removed.
 
 use super::Piece;
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! The layout of Squid's scheme coss: one file as a ring of stripes. Records are written one after
-//! another into the current stripe. If a record does not fit, the next stripe becomes current. Its
-//! old records are dropped before they are overwritten.
+//! another into the current stripe. If a record does not fit, the next stripe becomes current. The
+//! old records of this stripe are dropped before they are overwritten.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;

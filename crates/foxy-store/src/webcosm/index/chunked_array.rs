@@ -48,8 +48,8 @@ impl Pool {
     }
 }
 
-/// An array of 64-bit words. Its chunks belong to a pool, and the caller must pass the same pool to
-/// all methods.
+/// An array of 64-bit words. The chunks of the array belong to a pool, and the caller must pass the
+/// same pool to all methods.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkedArray {
     chunks: Vec<u32>,

@@ -1,6 +1,6 @@
 //! Commits waiting removals and replacements together. One journal block and one sync make all
-//! their tombstones (marks of removed records) durable. The same block states which segments are
-//! discarded.
+//! their tombstones (marks of removed records) durable. The journal block also states which
+//! segments are discarded.
 
 use crate::contract::{Answer, RefusedReason};
 use crate::layout::Region;

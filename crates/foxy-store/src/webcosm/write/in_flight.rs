@@ -54,8 +54,8 @@ impl InFlight {
         self.batches.len() < MAX_BATCHES
     }
 
-    /// Returns a buffer of `length` bytes. Its content is arbitrary, because the buffer may be
-    /// reused.
+    /// Returns a buffer of `length` bytes. The content of the buffer is arbitrary, because the
+    /// buffer may be reused.
     pub fn buffer(&mut self, length: usize) -> IoBuffer {
         let spare = self.spare.pop().and_then(|spare| spare.resized(length));
         spare.unwrap_or_else(|| IoBuffer::zeroed(length))

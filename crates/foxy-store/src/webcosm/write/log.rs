@@ -17,7 +17,7 @@ pub struct OpenSegment {
     pub records: Vec<Listed>,
 }
 
-/// Which index entries belong to a segment that will be discarded.
+/// The index entries that belong to a segment that will be discarded.
 #[derive(Debug)]
 pub enum LeavingRecords {
     /// The index entries of these records, each as tag (shortened key) and place on disk.

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Validity of the certificate authority that foxy creates for one run. Its key is only in the
-/// memory of this process.
+/// Validity of the certificate authority that foxy creates for one run. The key of this authority
+/// is only in the memory of this process.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
 /// Largest number of stores of `foxy run`. Each running command needs a store of its own. Further

@@ -9,8 +9,8 @@ use std::fmt::{Display, Write};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// A value that starts at zero and only grows until the process ends. Its name ends in
-    /// `_total`.
+    /// A value that starts at zero and only grows until the process ends. The name of such a metric
+    /// ends in `_total`.
     Counter,
     Gauge,
 }

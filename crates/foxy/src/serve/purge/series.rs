@@ -81,8 +81,8 @@ impl ListedStore {
 /// The purges that apply after this start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force, as a journal. Its position is still 0; each store's list gets its own
-    /// position.
+    /// The purges in force, as a journal. The position in this journal is still 0; each store's
+    /// list gets its own position.
     pub journal: Journal,
     /// Reason why foxy discards the stored responses and starts a new series of purges. `None` if
     /// the old series continues.

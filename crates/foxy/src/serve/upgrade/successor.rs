@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// The environment variable that marks the new process of an upgrade. Its standard input is the
-/// link to the old process.
+/// The environment variable that marks the new process of an upgrade. The standard input of the new
+/// process is the link to the old process.
 pub const VARIABLE: &str = "UPGRADE_OF_FOXY";
 
 /// An event that the new process reports after it has begun to serve.

@@ -85,7 +85,7 @@ settings! {
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("foxy writes every object");
 
-    /// Which objects the schemes with one file per object recover after a crash. `webcosm` and
+    /// Objects that the schemes with one file per object recover after a crash. `webcosm` and
     /// `stream-packetizer` always recover their objects; other schemes never do.
     recovery: given &'static str = "recovery" flag "recovery", choice(&[
         ("crash", "all durable objects; each removal of an object then needs a sync of the disk"),

@@ -19,7 +19,7 @@ settings! {
         ("json", "one JSON object per line"),
     ]), Fixed("squid");
 
-    /// Which of foxy's own messages appear on standard error.
+    /// foxy's own messages that appear on standard error.
     log_level: given &'static str = "log-level" flag "log-level", choice(&[
         ("error", "errors that stop foxy"),
         ("warning", "also problems that cost hits"),

@@ -1,6 +1,6 @@
 //! The directory of a set of stores: remembers which store may have a key, and which changes of a
-//! key are in progress. Its memory is limited. For a forgotten key, the caller must ask every
-//! store.
+//! key are in progress. The directory has limited memory. For a forgotten key, the caller must ask
+//! every store.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
