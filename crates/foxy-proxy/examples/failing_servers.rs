@@ -26,8 +26,8 @@ const SLOW: Duration = Duration::from_millis(300);
 /// Client address that clients forge in fields such as `X-Forwarded-For`.
 const FORGED: &str = "192.0.2.66";
 
-/// The failures of a scenario, one for each of the first servers. They begin after a tenth of the
-/// requests.
+/// The failures in a scenario: the first element is the failure of the first server, and so on. All
+/// failures begin after a tenth of the requests.
 type Failures = [Failure];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

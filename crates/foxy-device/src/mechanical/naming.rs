@@ -1,5 +1,5 @@
-//! The simulated costs of operations on paths (open, create, remove, list). They read and write
-//! inode and directory blocks, or mark the blocks for a later write.
+//! The simulated costs of operations on paths (open, create, remove, list). Such operations read
+//! and write inode and directory blocks, or mark the blocks for a later write.
 
 use super::Mechanical;
 use super::aging::Aged;

@@ -114,11 +114,11 @@ pub struct DiskProfile {
     pub sectors_per_track: u32,
     /// Number of rotations per minute.
     pub turns_per_minute: u32,
-    /// Distance in sectors between the first sectors of two neighbouring tracks of a cylinder. It
-    /// gives the disk time to switch heads.
+    /// Distance in sectors between the first sectors of two neighbouring tracks of a cylinder.
+    /// While these sectors pass, the disk has time to switch heads.
     pub track_skew: u32,
     /// Distance in sectors between the first sector of a cylinder and the start of the previous
-    /// cylinder's last track. It gives the disk time to move its arm.
+    /// cylinder's last track. While these sectors pass, the disk has time to move its arm.
     pub cylinder_skew: u32,
     /// Time to switch to another track of the same cylinder.
     pub head_switch: Duration,
@@ -131,8 +131,8 @@ pub struct DiskProfile {
     /// Distance in cylinders at which the curve of seek times bends. For shorter seeks, the time
     /// grows with the square root of the distance. For longer seeks, the time grows linearly.
     pub seek_bend: u32,
-    /// Time that the disk's controller needs after a request's arrival before the arm can move. It
-    /// may pass while the request waits in the queue.
+    /// Time that the disk's controller needs after a request's arrival before the arm can move.
+    /// This time may pass while the request waits in the queue.
     pub controller_overhead: Duration,
     /// Number of segments in the disk's own buffer; 0 disables the buffer. A segment contains
     /// consecutive sectors.

@@ -34,8 +34,8 @@ pub fn start(proxy: Arc<Proxy>, index: bool, listener: StdListener) -> io::Resul
                     Ok((client, _)) => {
                         let (proxy, index) = (Arc::clone(&proxy), Rc::clone(&index));
                         spawn_local(async move {
-                            // An error means that the client has closed its connection. So it does
-                            // not matter.
+                            // An error does not matter, because it only means that the client has
+                            // closed its connection.
                             let _gone =
                                 timeout(2 * TIME_LIMIT, serve(&proxy, &index, client)).await;
                         });

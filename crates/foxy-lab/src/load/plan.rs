@@ -216,8 +216,8 @@ mod tests {
     }
 
     /// A run of Web Polygraph 4.9 had 3.7 % possible hits in the phase fill, which fills the cache.
-    /// It had 51.9 % in top1, the first phase at full load. There were 40 requests per second, a
-    /// cache of 20 MB and top phases of eight minutes.
+    /// The run had 51.9 % possible hits in top1, the first phase at full load. There were 40
+    /// requests per second, a cache of 20 MB and top phases of eight minutes.
     #[test]
     fn phases_offer_the_hits_that_web_polygraph_offers() {
         let knobs = PolyMix4 {

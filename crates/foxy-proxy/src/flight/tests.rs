@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Memory budget in bytes of the flight in each test. It has no other flight.
+/// Memory budget in bytes of the flight in each test. A test has no other flight.
 const WINDOW: usize = 1 << 20;
 
 fn flight() -> Arc<Flight> {

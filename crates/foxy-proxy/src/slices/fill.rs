@@ -48,8 +48,8 @@ enum SliceKind {
     /// The slice is stored together with the object's other slices, because all have the same
     /// strong validator.
     Slice,
-    /// The slice is stored alone as a partial response. It has no validator that identifies further
-    /// slices of the same representation.
+    /// The slice is stored alone as a partial response. The response has no validator that
+    /// identifies further slices of the same representation.
     Part,
 }
 

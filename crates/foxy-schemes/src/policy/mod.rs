@@ -22,8 +22,8 @@ pub trait Policy: Send {
     }
 
     /// Adds a new entry after a miss. `key_hash` is a hash of the key with evenly distributed bits.
-    /// It is the same if the key returns later under another number. `size` is in bytes. The entry
-    /// must not be present.
+    /// The hash is the same if the key is inserted again later, under another entry number. `size`
+    /// is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
     /// Notes that an entry was used again (a hit). The entry must be present.

@@ -111,8 +111,8 @@ impl Slotted {
         }
     }
 
-    /// Returns the index of all records as bytes for the control file. If they exceed the space
-    /// there, leaves out the records that would be evicted first.
+    /// Returns the index of all records as bytes for the control file. If the bytes exceed the
+    /// space in this file, leaves out the records that would be evicted first.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
         let listed: Vec<ListedSlot> = all

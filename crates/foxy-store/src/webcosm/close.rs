@@ -18,7 +18,7 @@ pub struct Closing {
 enum CloseStep {
     /// The writer still writes the buffered records.
     Writing,
-    /// The sync that makes the records durable has ended. It may have failed.
+    /// The sync that makes the records durable has ended. The sync may have failed.
     Synced,
     /// The journal states on disk that all records are durable, unless the write of this statement
     /// failed.

@@ -141,8 +141,8 @@ fn reads(
     Ok(())
 }
 
-/// Returns the write rate of each fill of the store, as a share of the disk's own rate. This is the
-/// mean of the rates measured without a store before and after the fill.
+/// Returns the write rate of each fill of the store, as a share of the disk's own rate. The disk's
+/// own rate is the mean of the rates measured without a store before and after the fill.
 fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
     let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
     fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()

@@ -20,7 +20,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of files that the benchmark hbench-OS creates. It then deletes them in reverse order.
+/// The number of files that the benchmark hbench-OS creates and then deletes in reverse order.
 const FILES: u32 = 64;
 /// Figure 15 counts two consecutive reads as near if at most this number of blocks lies between
 /// them.

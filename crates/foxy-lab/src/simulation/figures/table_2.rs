@@ -38,7 +38,7 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
 }
 
 /// Returns the condition that the run shows the cause which the paper names for a technique's rate.
-/// It compares the technique with a technique without this cause.
+/// The condition compares the technique with a technique without this cause.
 fn cause(of: &Technique, all: &[Technique]) -> Condition {
     let other = |name| runs_of(all, name);
     let files = "file creation and deletion";

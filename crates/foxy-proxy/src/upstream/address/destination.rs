@@ -1,6 +1,6 @@
 //! The *destination policy* decides to which addresses the proxy may connect. It checks the address
-//! of each connection, never the host name. So no name, spelling or DNS change can circumvent it.
-//! It does no IO.
+//! of each connection, never the host name. So no name, spelling or DNS change can circumvent the
+//! policy. This module does no IO.
 
 use foxy_base::Cidr;
 use std::fmt;

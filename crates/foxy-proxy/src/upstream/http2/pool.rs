@@ -44,8 +44,8 @@ pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
     chose_http1: Cell<bool>,
-    /// Largest number of connections to this origin at the moment. It is smaller after an attempt
-    /// to open a further connection has failed.
+    /// Largest number of connections to this origin at the moment. The number is smaller after an
+    /// attempt to open a further connection has failed.
     most: Cell<usize>,
     waiting: Cell<usize>,
     used: Cell<Instant>,

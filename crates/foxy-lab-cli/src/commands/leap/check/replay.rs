@@ -223,8 +223,8 @@ fn asked(
 struct Apart {
     median: f64,
     p90: f64,
-    /// The distance between the distributions of hit times and miss times. They differ if the
-    /// distance is at least 1.
+    /// The distance between the distributions of hit times and miss times. The distributions differ
+    /// if the distance is at least 1.
     distance: f64,
 }
 
