@@ -7,10 +7,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bits of a file's mode: users outside of the file's group may read, group or others may write,
-/// others may write.
+/// Bit of a file's mode: users other than the owner and outside of the file's group may read.
 const OTHERS_READ: u32 = 0o004;
+/// Bits of a file's mode: the group or all other users may write.
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
+/// Bit of a file's mode: users other than the owner and outside of the file's group may write.
 const OTHERS_WRITE: u32 = 0o002;
 /// Bit of a folder's mode. In a folder with this bit, only the owner of a file may remove the file.
 const STICKY: u32 = 0o1000;

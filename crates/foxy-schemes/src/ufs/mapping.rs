@@ -114,8 +114,8 @@ impl Mapping {
         FileLocation { directory, number }
     }
 
-    /// Returns the same value for a file that was found on disk. Returns `None` if this mapping
-    /// never puts a file there.
+    /// Returns the value of [`Self::place`] for a file that was found on disk. Returns `None` if
+    /// this mapping never puts a file there.
     pub(super) fn place_of(self, location: FileLocation) -> Option<u64> {
         match (self, location.directory) {
             (Self::Single, Directory::Single) => Some(0),
@@ -165,8 +165,8 @@ impl Branch {
     }
 }
 
-/// Returns what an entry of the store's folder is by its name, or `None` if it belongs to another
-/// program.
+/// Returns the kind of an entry of the store's folder, judged by its name. Returns `None` if the
+/// entry belongs to another program.
 pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     match name {
         SINGLE => Some(TopEntry::Leaf(Directory::Single)),

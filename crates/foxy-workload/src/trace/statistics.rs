@@ -27,7 +27,7 @@ pub struct Statistics {
     pub zipf: Option<ZipfFit>,
     /// Sizes of the responses.
     pub answers: Spread,
-    /// Sizes of the URLs: of each URL its last size in the trace.
+    /// Sizes of the URLs. The size of a URL is its last size in the trace.
     pub objects: Spread,
     /// Number of requests per client.
     pub per_client: Spread,
@@ -38,9 +38,9 @@ pub struct Statistics {
 /// The requests that repeat a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeats {
-    /// Share of these requests among all requests.
+    /// Share of the requests that repeat a URL among all requests.
     pub gets: f64,
-    /// Share of the bytes of these requests among all bytes.
+    /// Share of the bytes of these requests among the bytes of all requests.
     pub bytes: f64,
 }
 

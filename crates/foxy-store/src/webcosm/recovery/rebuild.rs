@@ -72,7 +72,8 @@ impl Rebuild {
         self.logs[log as usize].doubted_end
     }
 
-    /// Applies a tombstone: the rebuild adds no records to the index that it marks as removed.
+    /// Applies a tombstone: from now on, the rebuild adds no record to the index that the tombstone
+    /// marks as removed.
     pub fn forget(&mut self, tombstone: Tombstone) {
         if let Some(segment) = tombstone.void_segment() {
             self.void.insert(segment);

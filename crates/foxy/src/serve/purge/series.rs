@@ -56,9 +56,9 @@ impl fmt::Display for ForgottenReason {
 /// computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPlace {
-    /// The position while all stores are in use.
+    /// Position of a store while all stores are in use.
     pub complete: u64,
-    /// The position while another store is out of use.
+    /// Position of the store while another store is out of use.
     pub reduced: u64,
 }
 

@@ -128,7 +128,8 @@ fn exceptions(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &m
     }
 }
 
-/// Converts `proxy_cache_valid [CODE…] TIME` to rules on the lifetimes of these statuses.
+/// Converts `proxy_cache_valid [CODE…] TIME` to rules on the lifetimes of responses with these
+/// codes.
 fn lifetimes(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
     for (number, line) in (1..).zip(location.levels.all(&["proxy_cache_valid"])) {
         let Some((time, codes)) = line.arguments().split_last() else { continue };
