@@ -81,7 +81,7 @@ impl fmt::Display for AnewReason {
                 write!(f, "its size is to change from {} to {}", ByteSize(*before), ByteSize(*now))
             }
             Self::OtherRecovery => {
-                f.write_str("its earlier content was written with another --recovery")
+                f.write_str("its earlier content was written with another value of --recovery")
             }
             Self::ContentLost => {
                 f.write_str("its file holds only zeros, although an earlier run made a store there")

@@ -41,7 +41,7 @@ pub fn command() -> Command {
     Command::new("collector")
         .about(
             "Serve as the parent of compared proxies: one exchange with the origin serves all \
-             proxies, and all wait equally long",
+             proxies, and all proxies wait equally long",
         )
         .long_about(LONG)
         .args(whom())

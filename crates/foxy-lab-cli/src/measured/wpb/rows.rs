@@ -36,7 +36,7 @@ fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
             (ratios.iter().all(|&ratio| ratio > 1.0), "above 1 beyond 32 clients")
         };
         let without = none.over_control(Part::Second, clients);
-        let count = "without the scan against with it";
+        let count = "ratio without the scan, against the ratio with it";
         let cause = Condition::smaller("a hit reads files longer", count, &without, &ratios);
         let with = row("003-fig2", &name, "times", &ratios).judged().shape(holds).under(cause);
         rows.push(with.with_note(words));
