@@ -27,7 +27,7 @@ pub struct Provenance {
     /// Scale of sizes and durations; 1 is full scale.
     pub scale: f64,
     pub quick: bool,
-    /// Number of random seeds, each with a run, of which a value is the mean.
+    /// Number of random seeds. Each seed has a run, and a value is the mean over the runs.
     pub seeds: u32,
 }
 

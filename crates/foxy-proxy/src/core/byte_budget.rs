@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// One user may reserve at most 1/`HOLDER_PART` of the free bytes. If 15 users in turn reserve as
-/// many bytes as they may, more than a third of the budget stays free.
+/// One user may reserve at most 1/`HOLDER_PART` of the free bytes. Suppose that 15 users in turn
+/// reserve a few bytes, until none of them may reserve more. Then more than a third of the budget
+/// is free.
 const HOLDER_PART: usize = 8;
 
 /// A memory budget in bytes. Clones share the same budget.

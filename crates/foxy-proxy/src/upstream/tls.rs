@@ -197,7 +197,8 @@ impl OriginTls {
 }
 
 impl OriginTls {
-    /// Does the TLS handshake for HTTP/1.1 with the server `host`. For a program's own requests.
+    /// Does the TLS handshake for HTTP/1.1 with the server `host`. The `foxy` program uses this
+    /// function for requests of its own, to an ACME authority.
     ///
     /// # Errors
     /// The handshake fails, or `host` is no host.

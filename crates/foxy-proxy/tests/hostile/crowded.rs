@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// A request that the proxy answers itself. The connection stays open afterwards.
 const LOCAL: &str = "OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
-/// Address of a client that opens too many connections. The next constant is the address of a
-/// client that behaves well.
+/// Address of a client that opens too many connections.
 const FLOOD: &str = "127.0.0.1";
+/// Address of a client that behaves well.
 const HONEST: &str = "127.0.0.2";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

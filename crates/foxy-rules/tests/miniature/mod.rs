@@ -157,7 +157,7 @@ impl Miniature {
     }
 
     /// Forwards a request unchanged. The response to a HEAD may update the entry `described`. The
-    /// response to a POST, or a part, may be stored.
+    /// cache may store the response to a POST, or a partial response (206).
     fn pass(
         &mut self,
         now: WallTime,

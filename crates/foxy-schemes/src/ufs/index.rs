@@ -1,5 +1,5 @@
-//! The index of a ufs store: for each file number the record in this file, and the order of
-//! eviction. A file number is also the index of its slot in an array.
+//! The index of a ufs store: the record in the file of each file number, and the order of eviction.
+//! A file number is also the index of its slot in an array.
 
 use crate::SchemeSettings;
 use crate::policy::Policy;

@@ -9,8 +9,8 @@
 //! - Before a new record replaces a record on disk, the journal stores a tombstone durably. The
 //!   tombstone marks all older records with the same tag (shortened key) as removed.
 //! - The index lists the records of a segment until the journal durably states that the segment is
-//!   discarded. So the index shows whether an older record of a key may exist, and a put needs a
-//!   tombstone. The put of a new key needs no tombstone and no sync.
+//!   discarded. So the index shows whether an older record of a key may exist. Only then does a put
+//!   need a tombstone. The put of a new key needs no tombstone and no sync.
 
 pub mod check;
 mod close;

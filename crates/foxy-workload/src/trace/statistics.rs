@@ -40,7 +40,7 @@ pub struct Statistics {
 pub struct Repeats {
     /// Share of the requests that repeat a URL among all requests.
     pub gets: f64,
-    /// Share of the bytes of these requests among the bytes of all requests.
+    /// Share of the bytes of the repeating requests among the bytes of all requests.
     pub bytes: f64,
 }
 

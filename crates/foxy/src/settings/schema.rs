@@ -7,10 +7,11 @@ use super::rows;
 use super::rules::keys::{KEYS, RuleKey, RulePart};
 use serde_json::{Map, Value, json};
 
-/// Regular expression for texts that `ByteSize` accepts. The next two expressions are for texts
-/// that `parse_duration` and `values::origin` accept.
+/// Regular expression for texts that `ByteSize` accepts.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
+/// Regular expression for texts that `parse_duration` accepts.
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
+/// Regular expression for texts that `values::origin` accepts.
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
 
 /// Returns the whole schema as JSON text.

@@ -88,8 +88,8 @@ impl Outcome {
         pause: Duration,
     ) {
         let old = subject.newest();
-        // Until its last connection has ended, the old process can serve again. The tunnel is such
-        // a connection.
+        // The old process can serve again while it has an open connection. The tunnel keeps a
+        // connection open.
         let tunnel = load.open_tunnel().expect("a tunnel");
         let upgrade = subject.begin_upgrade();
         let is_new = |child: &u32| !subject.knows(*child);

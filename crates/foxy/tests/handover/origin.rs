@@ -9,8 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Length of the random bytes that a large body repeats. The number is prime, so that no two parts
-/// of a body are equal.
+/// Length of the random bytes that a large body repeats. The number is prime. So blocks of a body
+/// whose offsets differ by a power of two have different bytes.
 const PERIOD: usize = 1_000_003;
 const PIECE: usize = 256 << 10;
 /// Time between two server-sent events.

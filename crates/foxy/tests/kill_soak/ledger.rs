@@ -195,8 +195,8 @@ impl Book {
     }
 }
 
-/// A time for which foxy was down while the clock showed an earlier time than before. From the
-/// clock, foxy cannot know how long it was down.
+/// A period in which foxy was down and the clock was set back. The clock cannot tell foxy how long
+/// the period was.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
     pub died: Instant,

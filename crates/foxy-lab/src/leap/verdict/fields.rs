@@ -74,8 +74,8 @@ pub enum ReferenceSource {
     /// The origin. A field that the origin varies by itself does not count. A proxy must not make
     /// the origin's weak `ETag` strong.
     Origin,
-    /// A proxy, because there is no path to the origin. The majority of the proxies agrees with it.
-    /// It may have changed a strong `ETag` of the origin to a weak one.
+    /// A proxy, because there is no path to the origin. Most proxies gave the same answer as this
+    /// proxy. The proxy may have changed a strong `ETag` of the origin to a weak one.
     Proxy,
 }
 

@@ -89,7 +89,8 @@ fn judged(row: FigureRow, trend: Trend, ratios: &[f64], results: &[Arc<TrialResu
         .with_note(format!("{word}{end}"))
 }
 
-/// Returns the condition that the run shows the cause which the book names for a trend.
+/// Returns a condition of the verdict: in the run, the cause that the book names for this trend
+/// occurred.
 fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     match trend {
         Trend::Falls => {

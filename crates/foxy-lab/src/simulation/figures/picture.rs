@@ -67,7 +67,8 @@ pub fn quoted(name: &str, x: f64, figure: &str, row: &str) -> Line {
     paper(name, [(x, in_chart(figure, row))])
 }
 
-/// Returns a quoted value that the function `of` changes. The function may exchange low and high.
+/// Applies the function `of` to a quoted value and to both ends of its interval. If `of` decreases,
+/// the ends change places.
 pub fn changed(value: Option<Value>, of: impl Fn(f64) -> f64) -> Option<Value> {
     let value = value?;
     let (one, other) = (of(value.low), of(value.high));

@@ -127,8 +127,9 @@ impl FilledStore {
     }
 }
 
-/// The size of each write in bytes, and the number of writes in progress, as in the engine.
+/// The size of each write in bytes, as in the engine.
 const WRITE_BYTES: usize = 256 << 10;
+/// The number of writes in progress, as in the engine.
 const WRITES_AT_ONCE: usize = 4;
 
 /// The time between the starts of two reads. It is so long that the reads alone do not keep a disk

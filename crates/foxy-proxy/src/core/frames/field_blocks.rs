@@ -10,9 +10,9 @@
 use crate::core::frames::{Frame, flag};
 use std::collections::VecDeque;
 
-/// Indexes of the last pseudo-field and of the last entry in the static table (RFC 7541, appendix
-/// A).
+/// Index of the last pseudo-field in the static table (RFC 7541, appendix A).
 const LAST_PSEUDO: usize = 14;
+/// Index of the last entry in the static table.
 const LAST_STATIC: usize = 61;
 
 /// Largest number of entries in a dynamic table. The table has 4,096 bytes by default, and each

@@ -23,10 +23,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Limits of the cache for DNS answers: the number of answers, and the longest time for which an
-/// answer stays.
+/// Largest number of DNS answers that the resolver caches.
 const MAX_ANSWERS: usize = 4096;
+/// Longest time for which the resolver caches an answer with addresses.
 const MAX_TTL: Duration = Duration::from_secs(3600);
+/// Longest time for which the resolver caches the answer that a name has no address.
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
 /// A resolver that uses DNS.

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// connection can be used again.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
-/// Probes servers until the worker ends. Only one worker of the proxy calls this.
+/// Probes servers until the worker ends. Only one worker of the proxy probes servers.
 pub(crate) async fn run(upstream: UpstreamClient, origins: Live<Origins>) {
     loop {
         for group in origins.get().groups() {

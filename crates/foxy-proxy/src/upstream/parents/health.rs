@@ -5,8 +5,8 @@ use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// If no request tries a parent again after its rest, the parent still counts as down for this
-/// time.
+/// After the rest of a parent that was down, the parent still counts as down for this time, unless
+/// a request finds that it works.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// How a parent failed.

@@ -24,7 +24,7 @@ impl fmt::Display for OriginalPlace {
 }
 
 /// The reason why a directive has no exact equivalent in the new configuration. The text explains
-/// it.
+/// the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportReason {
     /// The original refuses or limits something that foxy would permit.

@@ -9,8 +9,9 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Exit codes that shells use: the command does not exist, or exists but cannot be executed.
+/// Exit code that shells use if the command does not exist.
 const NOT_FOUND: u8 = 127;
+/// Exit code that shells use if the command exists but cannot be executed.
 const NOT_RUNNABLE: u8 = 126;
 /// If a signal ends a command, shells use 128 plus the number of the signal as exit code.
 const BY_SIGNAL: i32 = 128;

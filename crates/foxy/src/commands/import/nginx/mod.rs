@@ -95,7 +95,7 @@ impl NginxImport {
     }
 
     /// If there are several servers, reports each `listen` line that is not for port 80 or 443 of
-    /// all addresses. In foxy its hosts become reachable at every listener.
+    /// all addresses. In foxy, the hosts of the line's server become reachable at every listener.
     fn ports_of_their_own(&mut self, servers: &[&NginxDirective]) {
         let usual = |address: &str| {
             let port = address.rsplit(':').next().unwrap_or_default();
