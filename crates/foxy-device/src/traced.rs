@@ -1,5 +1,5 @@
-//! Wraps a device to count and record its operations (requirement R2). The wrapper changes no
-//! operation or result, so the counts are exact on any disk.
+//! Wraps a device to count and record its operations (requirement R2 of `foxy figure
+//! requirements`). The wrapper changes no operation or result, so the counts are exact on any disk.
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, OpKind};

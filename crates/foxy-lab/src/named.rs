@@ -1,5 +1,5 @@
 //! A macro for enums whose variants have names in records, such as causes of errors. One table
-//! gives each variant with its name, and with a description if people read it.
+//! gives each variant with its name, and with a description if people read the names.
 
 /// Declares an enum with `ALL` and `name`, and with `description` if the table has descriptions.
 macro_rules! named {

@@ -24,7 +24,7 @@ pub struct ProxySettings {
     /// Certificates for `listen_tls`. Without certificates, the proxy does not listen on these
     /// addresses.
     pub client_tls: Option<ClientTls>,
-    /// Hosts whose TLS inside a CONNECT the proxy decrypts. Only a forward proxy uses this.
+    /// Hosts whose TLS inside a CONNECT the proxy decrypts. Only a forward proxy uses this setting.
     pub interception: Option<Interception>,
     /// Time limit for a client's TLS handshake.
     pub client_handshake: Duration,

@@ -313,8 +313,8 @@ pub trait Scheme {
     /// has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
     /// Returns all runs of free slots (units of disk space), each as first slot and number of
-    /// slots. The lab measures with it how fragmented the disk is (Figs 13 and 14, requirements R31
-    /// and R32). Schemes without slots return nothing.
+    /// slots. From these runs, the lab computes how fragmented the disk is (requirements R31 and
+    /// R32 of `foxy figure requirements`). Schemes without slots return nothing.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }

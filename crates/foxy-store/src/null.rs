@@ -1,5 +1,5 @@
-//! The storage scheme `null` (requirement R58), which stores nothing. Every get finds no record,
-//! and every put is refused with a reason.
+//! The storage scheme `null` (requirement R58 of `foxy figure requirements`), which stores nothing.
+//! Every get finds no record, and every put is refused with a reason.
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest};
 use crate::observe::Observer;

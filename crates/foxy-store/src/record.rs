@@ -1,7 +1,7 @@
 //! The format of a record on disk: a header of 64 bytes, then head and body, padded to whole slots
-//! of 512 bytes. The header makes a recovery by a scan of the disk possible (requirement R39).
-//! Every byte read from disk is verified. All checksums use the store's secret as their seed, so no
-//! stored body can look like a record.
+//! of 512 bytes. The header makes a recovery by a scan of the disk possible (requirement R39 of
+//! `foxy figure requirements`). Every byte read from disk is verified. All checksums use the
+//! store's secret as their seed, so no stored body can look like a record.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;

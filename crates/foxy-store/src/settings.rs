@@ -18,8 +18,8 @@ pub const REMOVAL_FACTOR: usize = 4;
 /// The records that survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// All durable records survive a crash (recovery by scan, requirement R39). Each removal waits
-    /// for a sync.
+    /// All durable records survive a crash (recovery by a scan of the disk, requirement R39 of
+    /// `foxy figure requirements`). Each removal waits for a sync.
     #[default]
     AfterCrash,
     /// No record survives a crash. The records survive only a clean stop. No operation waits for a
@@ -69,12 +69,14 @@ pub struct StoreSettings {
     /// How the store reacts if the disk has less space than `size`.
     pub size_wish: SizeWish,
     /// Size in bytes of the largest object of which the store accepts a record (policy LRU-TH,
-    /// requirement R49).
+    /// requirement R49 of `foxy figure requirements`).
     pub object_limit: u64,
-    /// Time between two checkpoints, in which the store writes its index to disk (requirement R38).
+    /// Time between two checkpoints. A checkpoint writes the index to disk (requirement R38 of
+    /// `foxy figure requirements`).
     pub checkpoint_interval: Duration,
-    /// Number of bytes of records that the store collects in memory before it writes them together
-    /// (as in the scheme PACKETIZER, requirement R25). Must be a multiple of 4096.
+    /// Number of bytes of records that the store collects in memory before it writes them together,
+    /// as the scheme PACKETIZER does (requirement R25 of `foxy figure requirements`). Must be a
+    /// multiple of 4096.
     pub page_buffer: usize,
     /// Longest time that a record waits in memory before it is written.
     pub flush_after: Duration,

@@ -158,7 +158,8 @@ pub enum RequestKind {
 }
 
 impl StoreStatistics {
-    /// Counts a disk operation (requirement R2). Called when the operation is submitted.
+    /// Counts a disk operation (requirement R2 of `foxy figure requirements`). Called when the
+    /// operation is submitted.
     pub fn count_operation(&self, op: &IoOp) {
         match op {
             IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),

@@ -125,7 +125,7 @@ impl Geometry {
 /// Returns the seek time in nanoseconds for each distance in cylinders. Up to the distance
 /// `seek_bend` the times follow a square-root curve, then a straight line. The curve starts at the
 /// shortest seek time, and the line ends at the longest. The time at `seek_bend` is chosen so that
-/// the mean seek time is that of the profile.
+/// the mean seek time equals the mean of the profile.
 fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let cylinders = f64::from(profile.cylinders);
     let shares: Vec<f64> = (0..profile.cylinders)

@@ -427,8 +427,9 @@ impl WriteSource<'_> {
         CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
     }
 
-    /// Describes the Vary list that the store has under a URL as a write to memory. The place is
-    /// `Variant`, because a later write of a variant does not outdate the list.
+    /// Returns the write that puts the Vary list, which the store has under a URL, into memory. The
+    /// place of the write is `Variant`, because a later write of a variant does not outdate the
+    /// list.
     pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
         CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }

@@ -88,7 +88,7 @@ impl Tee {
         }
     }
 
-    /// Stores the answer in the cache. The caller calls this when the body is complete.
+    /// Stores the answer in the cache. Call this method when the body is complete.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };

@@ -71,7 +71,7 @@ pub(crate) async fn run_worker(
 }
 
 /// Repeatedly returns freed memory of this worker's thread to the operating system. `give_back`
-/// does this, and returns the time until its next call.
+/// returns the memory, and its result is the time until the next call.
 async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Duration>) {
     let Some(give_back) = give_back else { return };
     loop {

@@ -95,8 +95,8 @@ impl Purger {
 
     /// Purges the URLs of removals that the store has not confirmed. Without this purge, a later
     /// process could serve the removed responses. Waits until the purge would survive a crash.
-    /// Returns the number of purged scopes. The caller must call this at the end of the process,
-    /// after the stores have stopped.
+    /// Returns the number of purged scopes. The caller must call this function at the end of the
+    /// process, after the stores have stopped.
     ///
     /// # Errors
     /// [`NotPurged`]: a later process may serve responses that were replaced or invalidated.

@@ -66,8 +66,8 @@ pub(crate) async fn tunnel(
     carry(worker, client, &head, stream, early, sent(outcome, 200)).await
 }
 
-/// Returns the Via field of a CONNECT that is sent to a parent proxy. It keeps the earlier hops. If
-/// parents form a loop, each of them then finds its own name and stops.
+/// Returns the Via field of a CONNECT that is sent to a parent proxy. The field keeps the earlier
+/// hops. If parents form a loop, each of them then finds its own name and stops.
 fn via(worker: &Worker, head: &RequestHead) -> Headers {
     let mut headers = Headers::new();
     head.headers.get_all("via").for_each(|hops| headers.append("Via", hops));

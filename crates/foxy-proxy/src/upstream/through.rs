@@ -143,7 +143,7 @@ impl ParentRoutes {
         Ok(Route { origin, by })
     }
 
-    /// Notes that the parent of a route has failed, before anything of the request was sent. Fails
+    /// Notes that the parent of a route has failed before a byte of the request was sent. Fails
     /// with the same error if another parent could not help.
     pub(crate) fn try_another(
         &self,

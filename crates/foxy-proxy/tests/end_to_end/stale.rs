@@ -1,5 +1,6 @@
 //! Tests stale responses. The proxy serves a stale response only if a caching rule permits it, and
-//! validates it before or after that. It never serves a stale response that forbids it.
+//! validates it before or after that. It never serves a stale response whose Cache-Control forbids
+//! stale answers.
 
 use crate::bench::{TestProxy, forward_proxy, reverse_proxy};
 use foxy_proxy::core::counters::Counter;

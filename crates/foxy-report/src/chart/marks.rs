@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Largest number of points that a line shows as marks. A line with more points has no marks,
 /// because they would hide the line.
 pub(super) const MAX_MARKS: usize = 60;
-/// If a chart has more quoted points than this, only their tooltips give their values.
+/// If a chart has more quoted points than this number, only tooltips give the values of the points.
 const MAX_QUOTED_WORDS: usize = 8;
 /// Width in pixels that the text beside a quoted point needs. If the point is nearer to the
 /// picture's right edge, its text is on its left.

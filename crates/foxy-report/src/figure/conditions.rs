@@ -112,8 +112,8 @@ impl Condition {
         }
     }
 
-    /// Makes the condition that our counts show the paper's cause. This holds if each value in
-    /// `low` is below each value in `high`.
+    /// Makes the condition that our counts show the cause which the paper names. The condition is
+    /// met if each value in `low` is below each value in `high`.
     pub fn smaller(named: &str, count: &str, low: &[f64], high: &[f64]) -> Self {
         let most = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = high.iter().copied().fold(f64::INFINITY, f64::min);

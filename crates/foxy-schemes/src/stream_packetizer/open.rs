@@ -146,8 +146,8 @@ impl StreamPacketizer {
 
     /// Switches the journal to its other half and makes this opening durable, before any other
     /// write. First writes the superblock of the last run again and syncs it. That superblock may
-    /// exist only in the system's cache, and the next step overwrites the journal half that it does
-    /// not name.
+    /// exist only in the system's cache. Without this sync, a crash could bring back an older
+    /// superblock, which names the journal half that the next step overwrites.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Switching);
         let (superblock, tombstones) = self.next_half();

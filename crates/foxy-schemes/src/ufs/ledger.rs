@@ -46,8 +46,8 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 
 impl Ledger {
     /// Reads the blocks that follow the superblocks. If both pages of a block are zero, the block
-    /// was never written. If a block has no valid page otherwise, it is damaged. Then none of the
-    /// records whose entries it had is valid.
+    /// was never written. If a block has no valid page otherwise, it is damaged. Then no record
+    /// with an entry in this block is valid.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);

@@ -22,7 +22,8 @@ const NEIGHBOURS: u64 = 4;
 pub(super) struct Collection {
     seen: u64,
     /// Size of the working set: repeated requests choose from this number of newest documents.
-    /// `None` before the working set is frozen. Until then they choose from all documents.
+    /// `None` before the working set is frozen. Until then, repeated requests choose from all
+    /// documents.
     window: Option<u64>,
 }
 

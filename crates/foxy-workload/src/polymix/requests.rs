@@ -187,8 +187,9 @@ mod tests {
         manners: [f64; 6],
     }
 
-    /// Generates twice `starts` starts with `factors`, and returns the totals of the second half.
-    /// The first half only makes documents known, so that later requests can repeat them.
+    /// Generates twice `starts` starts (requests for a page or single document) with `factors`.
+    /// Returns the totals of the second half. The first half only makes documents known, so that
+    /// later requests can repeat them.
     fn look(starts: u32, factors: &Factors) -> Seen {
         let mut stream = stream(11);
         let (mut seen, mut known) = (Seen::default(), HashSet::new());
@@ -222,8 +223,8 @@ mod tests {
     }
 
     /// Tests that 55 % of the plain GETs can be hits, once each server has documents. The tolerance
-    /// is 0.8 %, four standard deviations for 100,000 starts: a start has up to 14 requests, and
-    /// its hits deviate by about 0.45 of them.
+    /// is 0.8 %, four standard deviations for 100,000 starts: a start (a page or single document)
+    /// has up to 14 requests. The number of hits of a start deviates by about 0.45 of its requests.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000, &FULL);

@@ -1,5 +1,5 @@
 //! Tries everything that `foxy serve` opens before it serves: addresses, files, keys and stores.
-//! `foxy check` uses this. Changes nothing.
+//! `foxy check` uses this module. The trial changes nothing.
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;

@@ -1,5 +1,6 @@
 //! A FUSE file system with one file for each modelled disk. The kernel sends each read and write of
-//! a file directly, without a page cache. The thread of the disk answers it.
+//! a file directly, without a page cache. Each disk has a thread, which answers the reads and
+//! writes of its file.
 
 use super::arm::DiskJob;
 use fuser::{
@@ -12,8 +13,8 @@ use std::io;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The time for which the kernel may cache names and attributes. It is long, because they never
-/// change while the file system is mounted.
+/// The time for which the kernel may cache names and attributes. The time is long, because names
+/// and attributes never change while the file system is mounted.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
 /// The largest number of requests in progress, as in the queue of a loop device.

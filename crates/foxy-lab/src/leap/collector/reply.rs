@@ -143,7 +143,8 @@ impl Sending<'_> {
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
         // foxy's own origin repeats the number of a request in its answer. The shared answer has
-        // the number of the initiator. This proxy must see its own number.
+        // the number of the initiator (the request that started the fetch). This proxy must see the
+        // number of its own request.
         if let (true, Some(number)) =
             (head.headers.contains(REQUEST_ID), request.head.headers.get(REQUEST_ID))
         {

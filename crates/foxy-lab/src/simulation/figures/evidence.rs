@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// The results of a scheme, with one element for each seed of the random generator.
 pub(super) type Results = [Arc<TrialResult>];
 
-/// Returns the condition that each run wrote its cache full often enough (requirement R6).
+/// Returns the condition that each run wrote its cache full often enough (requirement R6 of `foxy
+/// figure requirements`).
 pub(super) fn fills(results: &[&Results]) -> Condition {
     let reached = |result: &Arc<TrialResult>| {
         result.observed.progress.last().map_or(0.0, |sample| sample.fills)
@@ -85,7 +86,7 @@ pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
 }
 
 /// Returns whether the row is a ratio. The verdict on a ratio must be the same at two scales
-/// (requirement R8).
+/// (requirement R8 of `foxy figure requirements`).
 pub(super) fn is_ratio(row: &FigureRow) -> bool {
     row.unit.starts_with("times") || row.unit.starts_with('%')
 }

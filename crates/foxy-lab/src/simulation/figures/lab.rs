@@ -147,7 +147,7 @@ impl<'a> Lab<'a> {
         let mut shortfalls = lock(&self.shortfalls);
         for (trial, result) in trials.iter().zip(&found) {
             // A store that evicts by itself may fail to find some objects and may refuse some
-            // writes. Only large shares of these count.
+            // writes. Only a large share of such failures counts.
             let counts = |shortfall: &Shortfall| match trial.eviction {
                 Eviction::AsTold => true,
                 Eviction::ByItself => Shortfall { lost: 0, ..*shortfall }.is_failure(),

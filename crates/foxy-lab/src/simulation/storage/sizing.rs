@@ -119,8 +119,8 @@ const DIRECTORY_CYLINDERS: u32 = 48;
 /// MB, as Solaris does by default.
 const METADATA_CACHE: u64 = 8 << 20;
 
-/// The longest time for which the modelled system keeps writes in memory. It is long, so that a
-/// technique can gather all its writes.
+/// The longest time for which the modelled system keeps writes in memory. The time is long, so that
+/// a technique can gather all its writes.
 pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 /// The largest number of bytes that may wait for the disk in a store. A store in a proxy has this
 /// limit too. The modelled system has a second, smaller limit.

@@ -1,7 +1,7 @@
 //! Resolves names by DNS, with the library hickory-resolver. Uses `/etc/hosts`, and the DNS servers
 //! from `/etc/resolv.conf` or from the proxy's configuration. Caches a limited number of answers.
-//! `resolve` shares look-ups between requests. `docs/decisions/` explains why it does not use the C
-//! library.
+//! `resolve` shares look-ups between requests. docs/decisions/dns.md explains why this module does
+//! not use the C library.
 
 use crate::upstream::address::resolve::{Addresses, Resolve};
 use crate::upstream::error::ResolveError;

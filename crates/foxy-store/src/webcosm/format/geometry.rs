@@ -118,9 +118,9 @@ impl SlotMap {
         }
     }
 
-    /// Returns how many segments a log can have now. `slots` is its number of slots, `oldest` its
-    /// oldest segment. As long as the log has a segment from before `base`, the limit is the old
-    /// number of slots.
+    /// Returns the largest number of segments that a log can have now. `slots` is the log's current
+    /// number of slots, `oldest` its oldest segment. As long as the log has a segment from before
+    /// `base`, the old number of slots is the limit.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }

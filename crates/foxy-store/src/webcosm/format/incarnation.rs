@@ -8,7 +8,7 @@ use crate::webcosm::format::packed;
 
 impl Position {
     /// Returns the incarnation (number of an opening of the store) that the stamp of a page states.
-    /// Returns `None` if the stamp is for another position than this.
+    /// Returns `None` if the stamp is for another position than `self`.
     pub const fn incarnation_in(self, stamp: u64) -> Option<u64> {
         let incarnation = stamp >> INCARNATION_SHIFT;
         if self.stamp(incarnation) == stamp { Some(incarnation) } else { None }

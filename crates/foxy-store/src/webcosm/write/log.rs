@@ -72,8 +72,8 @@ pub struct Log {
     /// Segments before this number are discarded, as the journal durably states. The segments from
     /// `tail` to this number still have records in the index, so their slots are not free yet.
     pub given_up: Sequence,
-    /// The oldest segments of the log, which will be discarded. The journal must first state this
-    /// durably. Then the records of these segments leave the index.
+    /// The oldest segments of the log, which will be discarded. The journal must first state
+    /// durably that they are discarded. Then the records of these segments leave the index.
     pub leaving: VecDeque<LeavingRecords>,
 }
 
