@@ -68,8 +68,8 @@ pub const SIM_PREFIX: &str = "foxy-sim-";
 
 pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
-/// Removes the files of killed runs. The caller must do this before the process creates anything in
-/// the folder.
+/// Removes the files of killed runs. The caller must call this function before the process creates
+/// anything in the folder.
 pub fn remove_leftovers(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {

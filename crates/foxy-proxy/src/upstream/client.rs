@@ -195,8 +195,8 @@ impl UpstreamClient {
 }
 
 impl UpstreamCore {
-    /// Opens a new connection. The future that does this is large, so it is boxed. The futures of
-    /// exchanges on idle connections then stay small.
+    /// Opens a new connection. The future that opens a connection is large, so it is boxed. The
+    /// futures of exchanges on idle connections then stay small.
     pub(crate) async fn dial(
         &self,
         route: &Route,

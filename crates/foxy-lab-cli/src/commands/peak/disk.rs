@@ -6,8 +6,9 @@ use foxy_lab::load::peak::{SUMMARY_FROM, Window};
 use foxy_report::statistics::mean;
 use foxy_report::{Measure, Record, Timeline};
 
-/// Returns the records. `samples` has each window with the disk usage at its end. A disk whose
-/// usage is unknown has no record.
+/// Returns the run records about the use of the disks. `samples` has each window (a span of time
+/// with a constant load) with the disk usage at its end. A disk whose usage is unknown has no
+/// record.
 pub fn records(subject: &str, samples: &[(Window, Moment)]) -> Vec<Record> {
     let pairs: Vec<_> = samples.windows(2).collect();
     let late = pairs.iter().position(|pair| pair[0].0.fill >= SUMMARY_FROM);

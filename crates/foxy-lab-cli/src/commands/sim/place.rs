@@ -67,8 +67,8 @@ impl Where {
         }
     }
 
-    /// Locks the folder, and removes files that killed runs left. The caller must do this before
-    /// the first run.
+    /// Locks the folder, and removes files that killed runs left. The caller must call this method
+    /// before the first run.
     pub fn claim(&self) -> Result<Option<File>, Failure> {
         let Self::Folder(path) = self else { return Ok(None) };
         let claimed = claim("--device", path)?;

@@ -161,9 +161,9 @@ pub struct NoiseFloor {
     pub mean: f64,
 }
 
-/// Returns the noise floor over all requests. It uses the pairs of equal paths (same address or
-/// configuration), and takes the largest distance of their interval ends from zero. Returns `None`
-/// without such pairs.
+/// Returns the noise floor over all requests. The floor is the largest absolute value at an end of
+/// a confidence interval, among the pairs of equal paths (same address or configuration). Returns
+/// `None` without such pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }

@@ -183,8 +183,8 @@ impl DestinationPolicy {
     }
 
     /// Checks whether the proxy may use an open connection. If both ends are on this machine, the
-    /// peer is the proxy itself or another service of the machine. It is the proxy if the proxy
-    /// listens on this port for every address.
+    /// peer is the proxy itself or another service of the machine. The peer is the proxy if the
+    /// proxy listens on this port for every address.
     pub fn check_connection(
         &self,
         local: SocketAddr,

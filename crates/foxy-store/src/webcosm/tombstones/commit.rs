@@ -73,8 +73,9 @@ impl Tombstones {
 
     /// Returns the last writes of a close: a journal entry which states that everything is durable.
     /// The entry is written to the next block, or to the other half of the journal. Because of this
-    /// entry, the next opening need not search for newer segments. A check of the store can tell
-    /// damage from the effects of a crash. Returns no steps if the journal is unreliable.
+    /// entry, the next opening need not search for newer segments. The entry also lets a check of
+    /// the store tell damage from the effects of a crash. Returns no steps if the journal is
+    /// unreliable.
     pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
         if self.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();
