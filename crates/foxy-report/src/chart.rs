@@ -23,9 +23,11 @@ pub struct Provenance {
     /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. Empty for other
     /// runs.
     pub source: String,
+    /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
     /// Scale of sizes and durations; 1 is full scale.
     pub scale: f64,
+    /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
     /// Number of random seeds. Each seed has a run, and a value is the mean over the runs.
     pub seeds: u32,
