@@ -379,7 +379,7 @@ impl OpKind {
         }
     }
 
-    /// Returns the name of the kind in trace records and tables.
+    /// Returns the operation's name in trace records and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -57,25 +57,25 @@ pub enum FileFault {
 
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const COST: &str = "restart foxy soon, because content that foxy stores there before the \
+        const REMEDY: &str = "restart foxy soon, because content that foxy stores there before the \
                             restart is lost";
         match self {
             Self::Gone(kind) => {
                 let what = if *kind == FileKind::File { "file" } else { "link to the device" };
-                write!(f, "the {what} was removed, moved or unmounted while in use; {COST}")
+                write!(f, "the {what} was removed, moved or unmounted while in use; {REMEDY}")
             }
             Self::Replaced(FileKind::File) => {
-                write!(f, "another file replaced it while in use; {COST}")
+                write!(f, "another file replaced the file while in use; {REMEDY}")
             }
             Self::Replaced(FileKind::BlockDevice) => {
-                write!(f, "the link to the device was changed or replaced while in use; {COST}")
+                write!(f, "the link to the device was changed or replaced while in use; {REMEDY}")
             }
             Self::CutShort { found, expected, kind } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
                 write!(
                     f,
                     "the {what} was shortened from {expected} to {found} bytes while in use; \
-                     {COST}"
+                     {REMEDY}"
                 )
             }
             Self::ReadOnly => f.write_str(

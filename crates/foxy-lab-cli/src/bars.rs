@@ -63,14 +63,14 @@ impl Bar {
     fn may_be_on(&self, measurable: &Measurable) -> bool {
         let (of, name) = self.parts();
         // Before the run, the subject (the measured proxy) of some measures is unknown. Such a
-        // measure matches a bar on any subject.
+        // measure matches a bar (a bound of `--fail-if`) on any subject.
         let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
         let subject = measurable.subject.as_deref().unwrap_or(any);
         self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
     }
 
-    /// Returns whether the bar is on an error count such as `errors_reset`. Reports leave out error
-    /// counts of zero.
+    /// Returns whether the bar (a bound of `--fail-if`) applies to an error count such as
+    /// `errors_reset`. Reports leave out error counts of zero.
     fn is_on_a_cause(&self) -> bool {
         self.parts().1.starts_with(CAUSE)
     }
@@ -104,7 +104,8 @@ impl<'a> Bars<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the run could have produced the measure of a bar, but did not.
+    /// Returns an error if the run could have produced the measure to which a bar applies, but did
+    /// not.
     pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
         for record in records {
             if let Record::Measure(measure) = record {
@@ -178,11 +179,12 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Returns a text for each missed bar of `--fail-if`. An error count that the records lack is 0.
+/// Returns a text for each missed bar (bound of `--fail-if`). An error count that the records lack
+/// is 0.
 ///
 /// # Errors
 ///
-/// Returns an error if the records do not contain the measure of a bar.
+/// Returns an error if the records lack the measure to which a bar applies.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],

@@ -44,20 +44,20 @@ pub enum Violation {
         /// Value that the test saw, in the same unit.
         seen: u64,
     },
-    /// A new disk operation has the id of an operation in flight.
+    /// A new disk operation has the id of an operation in progress.
     ReusedId(u64),
     /// The scheme panicked with this text.
     Panicked(String),
 }
 
-/// A kind of limit.
+/// The resource that a limit of the scheme bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Bytes of all files on the device.
     DiskBytes,
-    /// Number of operations in flight.
+    /// Number of disk operations in progress.
     OperationsInFlight,
-    /// Bytes in the buffers of operations in flight.
+    /// Total size in bytes of the buffers of all disk operations in progress.
     BufferBytes,
 }
 

@@ -59,7 +59,7 @@ impl fmt::Display for CalibrationLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, unit, value, least, most } = self;
         let verdict = if self.holds() { "holds" } else { "does not hold" };
-        write!(f, "{name}: {value:.2} {unit} (from {least} to {most}): {verdict}")
+        write!(f, "{name}: {value:.2} {unit} (expected: {least} to {most}): {verdict}")
     }
 }
 

@@ -226,10 +226,10 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Makes the last page of a small file whole before pages up to `last` are written. The last
-    /// page may have fewer fragments than a whole page. If the next fragments are free, the page
-    /// grows in place. Otherwise the function frees the page's fragments, and the caller assigns
-    /// new space.
+    /// Makes room for pages up to `last` behind the last page of a small file. That page may have
+    /// fewer fragments than a whole page. If the next fragments on disk are free, the page grows in
+    /// place. Otherwise the function frees the page's fragments, and the caller assigns a new
+    /// place.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;

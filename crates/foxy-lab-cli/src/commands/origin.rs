@@ -24,8 +24,8 @@ pub fn command() -> Command {
         .long_about(
             "Serve synthetic objects at /o/ID/SIZE/VERSION. ID and VERSION determine the body, so a load generator can \
              check every byte. The query of the URL may contain max-age=SECONDS, no-store, chunked and \
-             delay=MILLISECONDS. Documents of the workload polymix-4 are at /p/SEED-T-D/TYPE/NUMBER/IMAGE. \
-             T is the workload's time-scale, D its delay-scale. TYPE is html, download or other. IMAGE is the number of an \
+             delay=MILLISECONDS. Documents of the workload polymix-4 are at /p/SEED-T-D/TYPE/NUMBER/IMAGE. SEED is the workload's seed, \
+             T its time-scale and D its delay-scale. TYPE is html, download or other. NUMBER is the page's number. IMAGE is the number of an \
              image in its page, or 0 for the page itself. The command runs until a signal stops it.",
         )
         .arg(

@@ -117,10 +117,11 @@ pub struct LeapRun {
     pub outgoing: Outgoing,
     /// Whether copies of requests reuse the connections of earlier copies.
     pub connections: Connections,
-    /// The random seed for the bootstrap resamples behind the confidence intervals.
+    /// The random seed of the bootstrap, which computes the confidence intervals from random
+    /// samples of the measured times.
     pub seed: u64,
-    /// Pairs of proxies with equal configurations, as positions in `paths`. A difference within a
-    /// pair counts as noise.
+    /// Pairs of proxies with equal configurations, as positions in `paths` (the list of proxies and
+    /// origin). A difference within a pair counts as noise.
     pub alike: Vec<(usize, usize)>,
     /// The set to which the Multiplier adds the URLs that clients request. The Collector uses it to
     /// recognise prefetches: requests of a proxy for other URLs.

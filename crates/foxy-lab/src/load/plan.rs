@@ -236,8 +236,8 @@ mod tests {
         for (name, expected) in [("fill", 0.037), ("top1", 0.519), ("top2", 0.519)] {
             assert!((mean(name) - expected).abs() < 0.01, "{name}: {}", mean(name));
         }
-        // At the start of the first phase, framp, no object was requested before. In fexit, the
-        // factors for repeats rise.
+        // Phase framp, the first, raises the load while no object was requested before. Phase
+        // fexit, after the fill, raises the share of repeated requests to its final value.
         assert!(mean("framp") < mean("fill"), "{}", mean("framp"));
         assert!((0.1..0.4).contains(&mean("fexit")), "{}", mean("fexit"));
     }

@@ -207,9 +207,9 @@ impl BodyInParts {
         sent
     }
 
-    /// Sends the unsent bytes `rest`, up to the first part that is not stored. Reads the first part
-    /// before it sends a waiting head. If this part is missing, the proxy can still choose another
-    /// answer.
+    /// Sends the unsent bytes `rest`, up to the first part that is not stored. If the head of the
+    /// answer still waits, reads a part before it sends the head. If that part is missing, the
+    /// proxy can still choose another answer.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,

@@ -32,7 +32,7 @@ pub(crate) struct Transaction<'a, 'client> {
     /// The epoch in which the request arrived. An epoch is a position in the order of the URL's
     /// events.
     pub(crate) came: Epoch,
-    /// The epoch in which the current look-up in the cache began.
+    /// The epoch (moment) at which the current look-up in the cache began.
     pub(crate) looked: Epoch,
     /// A watch, which remembers the writes to the URL since the current look-up. `None` if this
     /// look-up did not read the store.

@@ -372,8 +372,8 @@ impl Watch {
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Returns a clone of this watch with the epoch of a flight. A flight is a fetch that several
-    /// requests share.
+    /// Returns a clone of the watch for the fetch of a flight (a fetch that several requests
+    /// share). `epoch` is the moment at which that fetch began.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }

@@ -111,8 +111,8 @@ impl Cache {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Starts a watch on a URL, after a look-up in memory that began at `since`. The watch also
-    /// reports writes between `since` and now.
+    /// Starts a watch on a URL, after a look-up in memory that began at `since`. A watch remembers
+    /// the writes to its URL, here also writes between `since` and now.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
@@ -140,7 +140,7 @@ impl Cache {
     }
 
     /// Searches the store under the key `asked`, and puts the result into memory. `base` is the key
-    /// of the URL that `watch` watches.
+    /// of the URL. `watch` remembers the writes to this URL.
     pub(crate) async fn in_store(
         &self,
         base: &CacheKey,
@@ -313,8 +313,8 @@ impl Cache {
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// Returns true if a request for a URL may join a fetch that began in `epoch`. `key` is the key
-    /// of the variant that the request selects, if the URL's Vary list is known.
+    /// Returns true if a request for a URL may join a fetch that began at the moment `epoch`. `key`
+    /// is the key of the variant that the request selects, if the URL's Vary list is known.
     pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
         let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
         may_join && !self.purges.may_touch(&base.text, epoch.begun)

@@ -2,8 +2,9 @@
 //! from the origin and writes it to the flight. Any number of *readers*, on any worker, read the
 //! response from the flight. Usually, each reader serves one client.
 //!
-//! Received bytes stay in memory while a reader needs them. The fill pauses while the slowest
-//! reader is more than a window of bytes behind. The first window of the body stays in memory, so
+//! Received bytes stay in memory while a reader needs them. A *window* is a number of bytes, at
+//! most 1 MiB, which the memory budget gives the flight. The fill pauses while the slowest reader
+//! is more than a window behind. Until more than a window has arrived, all bytes stay in memory, so
 //! that other requests can join the flight. A reader that joins later first reads the beginning
 //! from the store (`answer::rest`). A reader that was too slow reads the remaining bytes from the
 //! store. If no reader is left, the fill decides whether to continue.
@@ -65,8 +66,8 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state of the flight, and updates the number of bytes that all flights together
-    /// use.
+    /// Changes the state of the flight. Then tells the memory budget how many bytes the flight now
+    /// has in memory.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -130,7 +131,7 @@ impl Flight {
     }
 
     /// Passes bytes of the body to the readers. Waits while the slowest reader is more than a
-    /// window of bytes behind.
+    /// window (the number of bytes that the memory budget allows) behind.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();

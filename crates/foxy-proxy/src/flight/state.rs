@@ -148,8 +148,8 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops the chunks that every reader has read. Drops nothing before more than `window` bytes
-    /// of the body have arrived. While a late reader reads from the store, the last `window` bytes
+    /// Drops the chunks that every reader has read, but nothing before more than `window` bytes of
+    /// the body have arrived. While a late reader reads from the store, the last `window` bytes
     /// stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;

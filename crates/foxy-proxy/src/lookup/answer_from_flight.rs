@@ -51,7 +51,7 @@ pub(crate) async fn follow(
     Ok(got.map_or(Followed::Unusable, Followed::Answered))
 }
 
-/// Returns true if the outcome of a flight fits a request that did not start the flight.
+/// Returns true if the outcome of a flight (a shared fetch) fits a request that joined the flight.
 fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
     let wanted = transaction.wanted;
     match outcome {
@@ -59,7 +59,8 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The request that started the flight may have validated another variant of the URL.
+        // The request that started the flight (shared fetch) may have validated another variant.
+        // Then the outcome does not fit this request.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }

@@ -153,7 +153,8 @@ fn start(
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Returns true if the outcome of a flight may answer a request that did not start the flight.
+/// Returns true if the outcome of a flight (a shared fetch) may answer a request that joined the
+/// flight.
 fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
         FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),

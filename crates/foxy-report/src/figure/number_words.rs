@@ -48,7 +48,8 @@ impl<'a> Expression<'a> {
 pub struct Numbers(BTreeSet<String>);
 
 impl Numbers {
-    /// Returns whether the text has a number with the digits of `number`.
+    /// Returns whether the text contains `number`. Compares digits only, without decimal point and
+    /// commas.
     pub fn holds(&self, number: &str) -> bool {
         self.0.contains(&digits(number))
     }

@@ -89,8 +89,8 @@ impl fmt::Display for Skip {
             Self::NotGet => "not a GET",
             Self::StatusNotUsed => "status other than 200, 203 and 304",
             Self::BrokenOff => "transfer broken off",
-            Self::SizeNotKnown => "304 before the size of the URL is known",
-            Self::TooManyNames => "too many names",
+            Self::SizeNotKnown => "304, and no earlier line has the object's size",
+            Self::TooManyNames => "too many different clients or URLs",
             Self::Damaged => "the rest of the log is damaged",
         })
     }

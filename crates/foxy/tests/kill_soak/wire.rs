@@ -99,8 +99,8 @@ impl Connection {
         }
     }
 
-    /// Reads a body, which must equal the body `tag` from offset `from` on. The client closes the
-    /// connection after `most` bytes.
+    /// Reads a body, and compares it with the bytes of the body with the number `tag`, from offset
+    /// `from` on. The client closes the connection after `most` bytes.
     pub fn body(&mut self, head: &Head, pattern: &Pattern, tag: u64, from: u64, most: u64) -> Body {
         let mut at = from;
         let chunked = head.field("transfer-encoding").eq_ignore_ascii_case("chunked");

@@ -128,7 +128,10 @@ pub fn report<'a>(
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("{}: cannot be written: {error}; free space there", path.display()))
+    Failure::Failed(format!(
+        "{}: cannot be written: {error}; free space on its disk",
+        path.display()
+    ))
 }
 
 #[cfg(test)]

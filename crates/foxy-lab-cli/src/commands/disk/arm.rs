@@ -29,7 +29,7 @@ pub enum DiskJob {
     Stop,
 }
 
-/// A disk and its thread.
+/// A modelled disk and the thread that performs its requests.
 pub struct Arm {
     jobs: Sender<DiskJob>,
     thread: JoinHandle<MechanicalCounts>,

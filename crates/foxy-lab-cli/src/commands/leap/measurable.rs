@@ -22,7 +22,8 @@ pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Ve
     if collects {
         all.extend(CollectorReport::measurable(&paths));
     }
-    // The bytes of each path are counted only if this command starts the origin or the Collector.
+    // The bytes that each path (proxy or origin) fetched are counted only if this command starts
+    // the origin or the Collector.
     if collects || !["direct", "origin"].iter().any(|given| matches.contains_id(given)) {
         let base = if has_passthrough(matches) { vec![PASSTHROUGH, DIRECT] } else { vec![DIRECT] };
         let of_path = |path: &&str| {

@@ -133,8 +133,9 @@ impl LeapOrigin {
         Ok(Self { own: Some(own), address })
     }
 
-    /// Makes the origin count the bytes of each path, if this command started the origin. The last
-    /// counter is for requests that no path of the run sent.
+    /// Makes the origin count the bytes that it sends on each path (proxy or direct path), if this
+    /// command started the origin. The last counter is for requests without the number of a copy,
+    /// such as prefetches of a proxy.
     fn tally_paths(&self, replay: &LeapRun) {
         if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
             let unasked = replay.paths.len();

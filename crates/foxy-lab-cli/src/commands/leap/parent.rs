@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SPOOL: ByteSize = ByteSize(4 << 30);
-/// The limit of connections per path. It is large, because a proxy may keep many idle connections.
+/// The limit of the Collector's connections from each path (a proxy or the direct path). It is
+/// large, because a proxy may keep many idle connections.
 const CONNECTIONS: usize = 1024;
 /// The limit of concurrent requests to the origin. After a stall of one second, about a thousand
 /// requests are due at once.

@@ -11,8 +11,8 @@ use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Record, Setup};
 
-/// If the thread that sends the copies uses a CPU for more than this share of the time, the thread
-/// limits the run. The report then warns.
+/// One thread sends each request's copies to the proxies. If this thread uses a CPU for more than
+/// this share of the time, it limits the rate of the run. The report then warns.
 const BUSY: f64 = 0.9;
 /// If 1 % of the requests started later than planned by more than this number of microseconds, the
 /// report warns.

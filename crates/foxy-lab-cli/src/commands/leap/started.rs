@@ -81,8 +81,8 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
     Ok(chosen)
 }
 
-/// Returns all pairs of paths that lead to proxies of one kind with the same configuration. Any
-/// difference within such a pair is noise.
+/// Returns all pairs of instances of one proxy with the same configuration. Any difference within
+/// such a pair is noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
     let peer = |path: &leap::Path| {
         chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)

@@ -158,9 +158,9 @@ impl ReplayOutcome<'_> {
         table
     }
 
-    /// Returns the table of time differences between paths for each class of requests, with the
-    /// noise floor of the class. If `all` is true, the table compares each pair of paths. Otherwise
-    /// it compares the first proxy with each other path.
+    /// Returns the table of time differences between paths (proxies or origin) for each class of
+    /// requests, with the noise floor of the class. If `all` is true, the table compares each pair
+    /// of paths. Otherwise it compares the first proxy with each other path.
     pub fn classes(&self, all: bool) -> Table {
         let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
         let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());

@@ -19,9 +19,9 @@ use tokio::task::LocalSet;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Performs a whole run. First sends `probe` twice on every path to learn which fields vary by
-/// themselves. Calls `log` for each answer, and `progress` with the number of requests so far. The
-/// report counts failures of paths; they are no error.
+/// Performs a whole run. First sends `probe` twice on every path (proxies and origin) to learn
+/// which fields vary by themselves. Calls `log` for each answer, and `progress` with the number of
+/// requests so far. The report counts failures of paths; they are no error.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,

@@ -16,8 +16,9 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// The largest number of requests whose times are kept for the comparison of paths. A longer run
-/// keeps only every second request, then every fourth, every eighth, and so on.
+/// The largest number of requests whose times are kept for the comparison of paths (proxies and
+/// origin). A longer run keeps only every second request, then every fourth, every eighth, and so
+/// on.
 const ROWS: usize = 10_000;
 const EXAMPLES: usize = 3;
 

@@ -143,7 +143,7 @@ fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
 
 #[test]
 fn http2_connections_are_kept_for_the_next_request_and_replaced_when_closed() {
-    // Each path carries 12 requests: two probes and ten requests of the test.
+    // Each path (proxy or origin) receives 12 requests: two probes and ten requests of the test.
     for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
         let (address, count) = counting(streams);
         let mut run =

@@ -217,7 +217,7 @@ fn proxies_that_refuse_or_talk_nonsense_are_named() {
 #[test]
 fn a_proxy_that_answers_errors_is_named() {
     let liar = server(|_| Some(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n".to_vec()));
-    caught(liar, &["/a"], Verdict::StatusCodeMismatch, "502 instead of 200");
+    caught(liar, &["/a"], Verdict::StatusCodeMismatch, "status 502 instead of 200");
 }
 
 #[test]

@@ -164,8 +164,8 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     );
 }
 
-/// Starts a Multiplier for clients. Both its paths lead to this origin. Also returns the
-/// certificate authority that the clients must trust.
+/// Starts a Multiplier for clients. Both its paths (servers that receive copies of each request)
+/// lead to this origin. Also returns the certificate authority that the clients must trust.
 fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let to = here(origin.address().port());

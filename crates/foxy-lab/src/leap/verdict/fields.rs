@@ -68,14 +68,14 @@ pub const STEERING: &[&str] = &[
 /// field if the reference has it. The value may differ.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// The kind of path that gave the reference, the answer that counts as correct.
+/// The kind of server that gave the reference, the answer that counts as correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
     /// The origin. A field that the origin varies by itself does not count. A proxy must not make
     /// the origin's weak `ETag` strong.
     Origin,
-    /// A proxy, because there is no path to the origin. Most proxies gave the same answer as this
-    /// proxy. The proxy may have changed a strong `ETag` of the origin to a weak one.
+    /// A proxy, because no copy goes straight to the origin. Most proxies gave the same answer as
+    /// this proxy. The proxy may have changed a strong `ETag` of the origin to a weak one.
     Proxy,
 }
 

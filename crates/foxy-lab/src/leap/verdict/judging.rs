@@ -1,4 +1,4 @@
-//! Compares each proxy's answer to a request with the reference, which is the origin's direct answer.
+//! Compares each proxy's answer to a request with the reference, the answer that counts as correct.
 //! Also counts the verdicts, keeps earlier references, and notes the fields that differ by chance.
 //! An answer receives no verdict if the origin may have caused its difference from the reference.
 
@@ -43,8 +43,8 @@ impl Judging {
         report
     }
 
-    /// Learns on each path which fields its server changes in every answer (noise). Sends the probe
-    /// request twice on each path; the paths run at the same time.
+    /// Learns for each path (proxy or origin) which fields its server changes in every answer
+    /// (noise). Sends the probe request twice on each path; the paths run at the same time.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);

@@ -52,7 +52,8 @@ fn are_one_version(one: &Answer, other: &Answer) -> bool {
 }
 
 /// Whether a cache may answer the conditional request with 304. A condition must match the tag or
-/// the date of the reference. Some caches compare only the date.
+/// the date of the reference (the answer that counts as correct). Some caches compare only the
+/// date.
 fn may_confirm(asked: &Message, right: &Answer) -> bool {
     let tag = right.headers.get("etag").map(bare);
     let named =

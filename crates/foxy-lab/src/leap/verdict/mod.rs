@@ -35,7 +35,8 @@ named! {
         Incomplete = "INCOMPLETE",
         /// The answer was not complete within the time limit.
         Timeout = "TIMEOUT",
-        /// The answer equals an earlier reference for the same URL, or is older than the reference.
+        /// The answer equals the reference of an earlier request for the same URL, or is older than
+        /// the reference.
         Stale = "STALE",
     }
 }
@@ -189,7 +190,8 @@ pub enum Detail {
     BodyOf(String),
     BrokenCoding,
     AmbiguousFraming,
-    /// The answer equals an earlier reference for the same URL.
+    /// The answer equals the reference (the answer that counted as correct) of an earlier request
+    /// for the same URL.
     SeenBefore,
     OlderThanReference,
 }
@@ -202,7 +204,7 @@ impl fmt::Display for Detail {
             Self::NotHttp(error) => {
                 write!(f, "{}: {}", PathFailure::NotHttp.name(), error.description())
             }
-            Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
+            Self::Status(expected, found) => write!(f, "status {found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),
             Self::Body(expected, found) if expected == found => {
                 write!(f, "other bytes, but the right length of {found}")

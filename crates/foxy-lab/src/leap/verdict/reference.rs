@@ -1,6 +1,6 @@
-//! Chooses the reference, the answer that counts as correct. Also keeps earlier references of each
-//! URL. If a proxy's answer equals an earlier reference, the answer is stale or belongs to another
-//! URL.
+//! Chooses the reference, the answer that counts as correct. Also keeps the references of earlier
+//! requests for each URL. If a proxy's answer equals an earlier reference, the answer is stale or
+//! belongs to another URL.
 
 use super::fields::ReferenceSource;
 use super::noise::Noise;
@@ -24,7 +24,8 @@ pub struct Reference<'a> {
     pub fields: bool,
     /// Whether every copy of the request, early or late, receives the same answer from the origin.
     pub steady: bool,
-    /// The earlier references for the URL, newest last.
+    /// The references of earlier requests for the URL, newest last. A reference is the answer that
+    /// counts as correct.
     pub earlier: &'a [Version],
 }
 
@@ -43,9 +44,10 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// Returns the reference. With a direct path, it is the origin's answer. If the origin's second
-/// answer differs from its first, there is no reference. Without a direct path, the reference is
-/// the answer that more than half of the proxies' addresses sent.
+/// Returns the reference. With a direct path (copies that go to the origin without a proxy), it is
+/// the origin's answer. If the origin's second answer differs from its first, there is no
+/// reference. Without a direct path, the reference is the answer that more than half of the
+/// proxies' addresses sent.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -115,7 +117,8 @@ fn majority<'a>(
 const URLS: usize = 1 << 16;
 const ANSWERS: usize = 4;
 
-/// The earlier references by URL. If there are too many URLs, the oldest URL is removed.
+/// The references (answers that count as correct) of earlier requests, by URL. If there are too
+/// many URLs, the oldest URL is removed.
 #[derive(Debug, Default)]
 pub struct Past {
     by_url: HashMap<String, Vec<Version>>,

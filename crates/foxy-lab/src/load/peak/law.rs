@@ -9,7 +9,7 @@ pub const STEP: f64 = 0.05;
 /// this workload delay misses by 2.5 s, and hits have no delay.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
 /// The range of response times in appendix D of *Squid: The Definitive Guide*: 1.50 to 1.75 s. The
-/// lower end is 1.06 times the mean without load.
+/// lower end is 1.06 times [`UNLOADED`].
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
 /// The range of mean response times in which the load stays as it is.

@@ -16,10 +16,12 @@ use std::time::Duration;
 /// The number of cache fills at which the search ends. A fill is as many bytes as the cache can
 /// hold.
 pub const END: f64 = 2.0;
-/// The number of cache fills after which windows count for the summary.
+/// The number of cache fills after which windows (spans of time with a constant load) count for the
+/// summary.
 pub const SUMMARY_FROM: f64 = 1.5;
 
-/// The number of windows without any answer after which the search ends.
+/// The number of windows (spans of time with a constant load) without any answer after which the
+/// search ends.
 const SILENT: usize = 3;
 
 /// The options of a search.
@@ -69,7 +71,8 @@ pub struct Finder {
 /// The result of a search: means over the windows between 1.5 and 2 cache fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The number of windows.
+    /// The number of windows over which the means are computed. A window is a span of time with a
+    /// constant load.
     pub windows: usize,
     /// The number of answers per second.
     pub answers: f64,

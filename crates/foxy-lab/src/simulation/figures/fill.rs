@@ -128,7 +128,7 @@ fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
 /// The width of a step of the picture, in fills. Shorter steps would show pending writes as noise.
 const STEP: f64 = 0.25;
 
-/// Returns the rates over the fill, relative to the rate in the early window.
+/// Returns the rates while the cache fills, as multiples of the rate in the early part of the fill.
 fn relative(scheme: &str, results: &[Arc<TrialResult>]) -> Line {
     let last = results
         .iter()

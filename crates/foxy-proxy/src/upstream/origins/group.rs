@@ -33,7 +33,7 @@ pub enum SentHost {
 /// A request that the proxy sends regularly to find out whether a server is healthy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The path of the request, with an optional query.
+    /// The path in the probe's URL, with an optional query.
     pub path: String,
     /// Time between two probes of a server. A probe also must end within this time.
     pub interval: Duration,

@@ -119,8 +119,8 @@ impl SlotMap {
     }
 
     /// Returns the largest number of segments that a log can have now. `slots` is the log's current
-    /// number of slots, `oldest` its oldest segment. As long as the log has a segment from before
-    /// `base`, the old number of slots is the limit.
+    /// number of slots, `oldest` its oldest segment. After a change of the store's size, the old
+    /// number of slots (`before`) stays the limit as long as `oldest` is below `base`.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }

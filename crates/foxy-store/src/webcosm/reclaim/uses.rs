@@ -37,7 +37,8 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Whether `get` requests have changed use counters since the last round started.
+    /// Whether `get` requests have changed use counters since the last round started. A round
+    /// writes all use counters once.
     has_changed: bool,
     /// Use counters below this number are not written, so that the larger counters fit in the space
     /// on disk.

@@ -17,7 +17,7 @@ const SEND_LIMIT: Duration = Duration::from_secs(5);
 /// The receiver of the connections.
 pub enum ClientTarget {
     NewProcess(Arc<Link>),
-    /// A proxy of this process.
+    /// A new proxy in this process, after a failed upgrade.
     OwnProxy(Adopter),
     /// No process serves the connections, so they close.
     Nobody,

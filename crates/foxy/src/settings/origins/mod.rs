@@ -126,7 +126,7 @@ impl TableText {
     fn checked(self, number: usize) -> Result<OriginTable, String> {
         let name = self.name.unwrap_or_else(|| format!("origin-{number}"));
         if name.is_empty() || name.contains(char::is_control) {
-            return Err("`name` is one line of text".into());
+            return Err("`name` must be one line of text".into());
         }
         let servers: Vec<_> = self.servers.0.into_iter().map(|server| server.0).collect();
         if !(1..=MAX_SERVERS).contains(&servers.len()) {

@@ -36,7 +36,7 @@ pub fn read(
 ) -> Result<(OperatorRule, toml::Table), toml::de::Error> {
     let rule = RuleTable::deserialize(value.clone().into_deserializer())?;
     if rule.name.as_deref().is_some_and(|name| name.is_empty() || name.contains(char::is_control)) {
-        return Err(toml::de::Error::custom("`name` is one line of text"));
+        return Err(toml::de::Error::custom("`name` must be one line of text"));
     }
     if matches!(rule.then.access, Some(AccessWord::Allow)) && rule.then.message.is_some() {
         return Err(toml::de::Error::custom("`message` is for refused requests; remove it"));
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for ExceptionVisitor {
     type Value = ExceptionTables;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a table of conditions or a list of tables")
+        f.write_str("a table of conditions, or a list of such tables")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExceptionTables, A::Error> {

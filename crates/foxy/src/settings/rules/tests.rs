@@ -93,7 +93,10 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
             "leaves this parameter out of the cache key; change one of these rules",
         ),
         ("[[rule]]\nwhen = { path = \"secret\" }\nthen = { bypass = true }", "begin with / or *"),
-        ("[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }", "`name` is one line of text"),
+        (
+            "[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }",
+            "`name` must be one line of text",
+        ),
         (
             "[[rule]]\nname = \"a\"\nthen = { store = false }\n\
              [[rule]]\nname = \"a\"\nthen = { store = true }",

@@ -63,8 +63,8 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
 fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
-    // Path 0 is the direct path to the origin. All other paths lead to identical proxies. Pairs of
-    // paths with the same address give the noise floor.
+    // A path is a server that receives a copy of each request. Path 0 is the origin. All other
+    // paths lead to identical proxies. Pairs of paths with the same address give the noise floor.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
     let between: Vec<_> =
         alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();

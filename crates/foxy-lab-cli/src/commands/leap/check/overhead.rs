@@ -1,5 +1,6 @@
-//! Measures the delay that LEAP itself adds. One test compares two equal paths side by side. In the
-//! other test, a LEAP run measures another LEAP run.
+//! Measures the delay that LEAP itself adds. One test compares two equal paths (servers that
+//! receive a copy of each request) side by side. In the other test, a LEAP run measures another
+//! LEAP run.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;

@@ -55,8 +55,8 @@ fn denied(lines: &[&NginxDirective]) -> Option<AddressSet> {
             text => AddressSet::read(&[text.to_owned()])?,
         };
         if line.name() == "deny" {
-            // Earlier lines have already decided about the clients outside of `rest`. So this line
-            // refuses only the clients of its network that are in `rest`.
+            // `rest` has the clients about which no earlier line has decided. So this line refuses
+            // only the clients of its network that are in `rest`.
             served = served.intersection(&rest.intersection(&network).complement());
         }
         rest = rest.intersection(&network.complement());

@@ -52,7 +52,7 @@ fn removed(line: &SquidLine, key: &str) -> Result<String, ImportReason> {
         return Err(ImportReason::NotNeeded("foxy passes fields on".into()));
     }
     if !is_for_all(line, "deny", 1) || name == "All" || name == "Other" {
-        let text = "foxy removes a listed field from every message or from none; write a rule";
+        let text = "foxy can only remove a named field from every message; write a rule instead";
         return Err(ImportReason::Opens(text.into()));
     }
     match settings::mistakes(&format!("[[rule]]\nthen = {{ {key} = [\"{name}\"] }}")) {

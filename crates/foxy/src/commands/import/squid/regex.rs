@@ -30,7 +30,7 @@ impl fmt::Display for RegexFlaw {
         f.write_str(match self {
             Self::Escape => "a backslash before a letter or digit means something else in foxy",
             Self::Form => "this form of regular expression means something else in foxy",
-            Self::Encoded => "foxy decodes % and dot segments of paths before it compares",
+            Self::Encoded => "foxy compares paths after it decoded % and removed dot segments",
             Self::Start => "the expression may match outside of the path",
             Self::Refused => "the regular expression is too large or not valid",
         })
