@@ -244,7 +244,7 @@ impl fmt::Display for IoError {
             Self::NoMedium => f.write_str(
                 "a block device of 0 bytes: no disk is attached, or no medium is inserted",
             ),
-            Self::Exhausted => f.write_str("no free descriptors or memory"),
+            Self::Exhausted => f.write_str("the process has no free file descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }

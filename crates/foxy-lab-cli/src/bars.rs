@@ -45,7 +45,8 @@ impl fmt::Display for Bar {
 
 impl Bar {
     /// Returns whether the bar (a bound of `--fail-if`) applies to `measure`. The measure's full
-    /// name is `WORKLOAD/SUBJECT/NAME`. The name in the bar must equal its last parts.
+    /// name is `WORKLOAD/SUBJECT/NAME`. The bar gives this full name, its last two parts, or only
+    /// its last part.
     fn is_on(&self, measure: &Measure) -> bool {
         self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
     }

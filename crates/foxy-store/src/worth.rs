@@ -56,8 +56,8 @@ impl Distance {
     }
 }
 
-/// Converts half octaves to whole steps (factors of four in size). The result is between 0 and
-/// [`MAX_USES`].
+/// Converts half octaves (factors of √2 in size) to whole steps (factors of four). The result is
+/// between 0 and [`MAX_USES`].
 fn steps(half_octaves: i32) -> u8 {
     u8::try_from((half_octaves / STEP_HALF_OCTAVES).clamp(0, i32::from(MAX_USES)))
         .unwrap_or(MAX_USES)

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 pub enum WorkloadError {
     /// The text is not TOML.
     NotToml { file: String, line: usize, what: String },
-    /// A required knob is not set.
+    /// A required knob (a setting in a workload file) is not set.
     Missing { file: String, knob: &'static str, right: String },
     /// A knob has an invalid value.
     Wrong { file: String, knob: &'static str, found: String, right: String },
@@ -39,7 +39,7 @@ impl fmt::Display for WorkloadError {
             Self::Unknown { file, knob, known } => {
                 write!(
                     f,
-                    "{file}: {knob} is not a knob of this model; the knobs are {}",
+                    "{file}: {knob} is not a setting of this model; its settings are {}",
                     known.join(", ")
                 )
             }

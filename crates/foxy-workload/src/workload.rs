@@ -176,7 +176,7 @@ mod tests {
             (good.replace("size", "sise"), "a.toml: size is not set"),
             (
                 format!("{good}colour = 3\n"),
-                "a.toml: colour is not a knob of this model; the knobs are model, about, objects",
+                "a.toml: colour is not a setting of this model; its settings are model, about",
             ),
             (
                 good.replace("objects = 5", "objects = 0"),

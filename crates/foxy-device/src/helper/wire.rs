@@ -126,7 +126,7 @@ impl<'a> Rest<'a> {
 }
 
 fn invalid() -> Error {
-    Error::new(ErrorKind::InvalidData, "a message that is no operation or answer")
+    Error::new(ErrorKind::InvalidData, "the message is neither an operation nor an answer")
 }
 
 fn read_message(from: &mut impl Read) -> Result<Vec<u8>> {

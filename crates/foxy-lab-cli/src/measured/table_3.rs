@@ -183,7 +183,8 @@ fn point(
     };
     let sent = || Tally { requests: origin.requests(), bytes: origin.body_bytes() };
     let before = sent();
-    let report = load::run(&options, &mut |_| {}).map_err(|error| format!("no load: {error}"))?;
+    let report = load::run(&options, &mut |_| {})
+        .map_err(|error| format!("cannot send the load: {error}"))?;
     match running.ended() {
         Some(status) => {
             Err(format!("the proxy ended during the run ({status}): {}", running.last_words()))

@@ -70,7 +70,7 @@ pub fn wait_until_ready(
             return failed(format!("{name} did not start ({status}): {}", running.last_words()));
         }
         match load::run(&probe, &mut |_| {}) {
-            Err(error) => return failed(format!("{name}: no load: {error}")),
+            Err(error) => return failed(format!("{name}: cannot send the load: {error}")),
             Ok(report) if report.answers == 1 && is_anothers(description.listen, running) => {
                 return Err(NotReady::PortTaken);
             }

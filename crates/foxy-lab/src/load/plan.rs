@@ -25,7 +25,7 @@ pub struct Step {
 
 /// Decides how many robots are active and when the run ends.
 pub trait Plan {
-    /// Returns the number of sections of the run.
+    /// Returns the number of sections of the run. A section is a part with its own report.
     fn sections(&self) -> usize;
 
     /// Returns the activity of the robots at the time `elapsed`, which must never decrease. `None`

@@ -24,7 +24,7 @@ impl Cache {
         Some(stored)
     }
 
-    /// Stores a derived form of a response of the URL `base`.
+    /// Stores a derived form, such as the compressed response, of a response of the URL `base`.
     pub(crate) fn add_derived(
         &self,
         base: &CacheKey,

@@ -259,7 +259,7 @@ impl fmt::Display for Step {
 
 fn show_coding(choice: Result<Coding, NotCoded>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match choice {
-        Ok(coding) => write!(f, "foxy answers with the form coded by {coding}"),
+        Ok(coding) => write!(f, "foxy answers with the body in the coding {coding}"),
         Err(why) => write!(f, "foxy applies no coding: {why}"),
     }
 }

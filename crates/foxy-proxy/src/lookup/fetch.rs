@@ -100,8 +100,8 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // If the beginning of a flight's body is gone, several requests may fail to read
-                // the flight. They share one new flight.
+                // A late reader cannot read the flight if the beginning of the body is neither in
+                // memory nor in the store. Such readers share a new flight.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }

@@ -22,7 +22,8 @@ const JITTER: f64 = 0.25;
 pub(crate) enum WhileResting {
     /// The failure does not count, because the failed request began before the rest.
     Ignore,
-    /// The failure counts, because it is worse than the failure that began the rest.
+    /// The failure counts, because it is worse than the failure that began the rest (the pause
+    /// without requests).
     Count,
 }
 

@@ -56,7 +56,7 @@ pub struct Quote {
     pub value: Option<RangeInclusive<f64>>,
     /// If all our values lie in this range, they reproduce the quoted value.
     pub band: Option<RangeInclusive<f64>>,
-    /// How the value was obtained from the words.
+    /// How the value was obtained from the paper's words.
     pub kind: QuoteKind,
     /// Number of the paper.
     pub document: String,

@@ -108,7 +108,8 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     grouped(named).into_iter().map(chart).collect()
 }
 
-/// Returns the means of a timeline in equal steps of the fill.
+/// Returns the mean of a measure in each step. A step ends when another tenth of the cache size was
+/// written.
 fn steps(fill: &Timeline, timeline: &Timeline) -> Steps {
     let mut samples: Vec<(f64, Vec<f64>)> = Vec::new();
     for &(time, value) in &timeline.points {

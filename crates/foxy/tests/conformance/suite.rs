@@ -11,7 +11,7 @@ const PACKAGE: &str = include_str!("package.json");
 const LOCK: &str = include_str!("package-lock.json");
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/suite.mjs");
 
-/// A version of the suite.
+/// A version of the public suite `http-cache-tests`.
 #[derive(Clone)]
 pub struct Cut {
     pub folder: PathBuf,
@@ -19,8 +19,8 @@ pub struct Cut {
     pub name: &'static str,
 }
 
-/// Returns the version to run. If none can be found, prints that nothing was checked. If the
-/// environment requires all checks, panics instead.
+/// Returns the version of `http-cache-tests` to run. If none can be found, prints that nothing was
+/// checked. If the environment requires all checks, panics instead.
 pub fn cut() -> Option<Cut> {
     static INSTALLED: LazyLock<Result<PathBuf, String>> = LazyLock::new(installed);
     if let Some(folder) = std::env::var_os("FOXY_CACHE_TESTS") {

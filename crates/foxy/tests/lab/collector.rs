@@ -98,7 +98,8 @@ fn four_proxies_make_one_fetch_and_the_log_the_records_and_the_text_say_so() {
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("collapse factor 4.00: 8 requests, 2 origin fetches"), "{out}");
     assert!(
-        out.contains("collector: offline: asks loopback") && out.contains("|hit − miss|: median "),
+        out.contains("collector: offline: asks only loopback")
+            && out.contains("|hit − miss|: median "),
         "{out}"
     );
     let log = std::fs::read(&log).expect("a log");

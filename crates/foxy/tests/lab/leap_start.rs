@@ -63,7 +63,7 @@ fn proxies_start_behind_a_collector_and_a_proxy_named_twice_shows_the_noise() {
     let beside = value(&records, "foxy", "latency_difference_p50_us_to_passthrough_of_first_hits");
     assert!(beside.is_some(), "{out}");
     let row = |line: &str| {
-        line.starts_with("hits on the first alone ") && line.contains("foxy less passthrough")
+        line.starts_with("hits on the first only ") && line.contains("foxy less passthrough")
     };
     assert!(out.lines().any(row), "{out}");
     let set_up =

@@ -66,7 +66,7 @@ fn reach(options: &CollectorOptions) -> String {
     match (options.reach, options.origin) {
         (Reach::Offline, Some(origin)) => format!("offline: every host is {origin}"),
         (Reach::Offline, None) => {
-            "offline: asks loopback and private addresses and localhost; --live asks the network"
+            "offline: asks only loopback, private addresses and localhost; --live asks any server"
                 .into()
         }
         (Reach::Live { any_method, rate }, _) => {

@@ -247,7 +247,7 @@ impl MeasuredProxy<'_> {
     }
 
     fn no(&self, error: &std::io::Error) -> String {
-        format!("{}: no load: {error}", self.trial.peer.name)
+        format!("{}: cannot send the load: {error}", self.trial.peer.name)
     }
 }
 

@@ -78,7 +78,7 @@ pub fn measure(
         }
     };
     let report = wpb::run(&run, &mut progressed, &mut |_| {})
-        .map_err(|error| format!("{name}: no load: {error}"))?;
+        .map_err(|error| format!("{name}: cannot send the load: {error}"))?;
     if context.interrupted.load(Relaxed) {
         return Err(format!("{name}: stopped by a signal"));
     }

@@ -83,7 +83,7 @@ pub fn announce(front: &Front) {
             format!("LIVE: any server that clients name, only GET, {rate} requests per second")
         }
         Reach::Offline if front.any_host => {
-            "offline: any host, because the proxies have their own origin".into()
+            "offline: any host, because each proxy forwards to its own origin".into()
         }
         Reach::Offline => {
             "offline: loopback and private addresses and localhost; --live uses the network".into()

@@ -187,7 +187,9 @@ fn passthrough(
     };
     let time_limit = *matches.get_one("time-limit").expect("has a default");
     let started = Multiplier::pass_through_tls(parent, certificates, outgoing, time_limit)
-        .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
+        .map_err(|error| {
+            Failure::Failed(format!("leap: cannot start the pass-through proxy: {error}"))
+        })?;
     place.address = started.address();
     Ok(Some(started))
 }

@@ -87,7 +87,7 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
         }
         Some(
             ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete,
-        ) if options.protocol == Protocol::Http2 => "does it speak HTTP/2?",
+        ) if options.protocol == Protocol::Http2 => "does the server speak HTTP/2?",
         Some(
             ErrorCause::Status
             | ErrorCause::Incomplete
@@ -143,10 +143,11 @@ mod tests {
         let http1 = Protocol::Http11 { persistent: true };
         assert!(
             said(Protocol::Http2, ErrorCause::Protocol)
-                .ends_with("(protocol); does it speak HTTP/2?")
+                .ends_with("(protocol); does the server speak HTTP/2?")
         );
         assert!(
-            said(Protocol::Http2, ErrorCause::Closed).ends_with("(closed); does it speak HTTP/2?")
+            said(Protocol::Http2, ErrorCause::Closed)
+                .ends_with("(closed); does the server speak HTTP/2?")
         );
         for cause in [ErrorCause::Surplus, ErrorCause::Incomplete, ErrorCause::Protocol] {
             let text = said(http1, cause);

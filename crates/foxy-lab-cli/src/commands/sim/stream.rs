@@ -67,7 +67,7 @@ fn levels(matches: &ArgMatches, scale: f64) -> Result<Levels, Failure> {
         }
         _ => {
             return Err(Failure::Unusable(
-                "--policy: give one for the disk cache when there are schemes".into(),
+                "--policy: the schemes share one disk cache; give only one policy".into(),
             ));
         }
     };

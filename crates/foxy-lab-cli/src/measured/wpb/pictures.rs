@@ -49,7 +49,7 @@ const FIGURES: [PaperFigures; 5] = [
     },
 ];
 
-/// The clients at which the paper gives a latency for Apache (Fig 5).
+/// The number of clients at which the paper gives a latency for Apache (Fig 5).
 const OVERLOADED: f64 = 88.0;
 
 pub(super) fn pictures(measured: &MeasuredWpb) -> Vec<Picture> {

@@ -42,8 +42,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Front {
     /// The listener for clients.
     pub listener: TcpListener,
-    /// The server for requests that name the front itself or no host. Without it, the front refuses
-    /// these requests.
+    /// The server for requests that name the Multiplier itself or no host. Without such a server,
+    /// the Multiplier refuses these requests.
     pub authority: Option<String>,
     /// The scheme of the server in `authority`.
     pub scheme: Scheme,
@@ -142,8 +142,8 @@ impl FrontState {
     }
 }
 
-/// Increments a counter of the front, such as the requests in flight. Dropping this value
-/// decrements the counter.
+/// Increments a counter of the side towards clients, such as the requests in flight. Dropping this
+/// value decrements the counter.
 struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
 impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {

@@ -217,8 +217,8 @@ impl Class {
         match self {
             Self::Hits => "hits on both",
             Self::Misses => "misses on both",
-            Self::FirstHits => "hits on the first alone",
-            Self::SecondHits => "hits on the second alone",
+            Self::FirstHits => "hits on the first only",
+            Self::SecondHits => "hits on the second only",
             Self::Small => "up to 4 KiB",
             Self::Medium => "up to 64 KiB",
             Self::Large => "above 64 KiB",

@@ -152,8 +152,8 @@ pub struct ClientReport {
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
     /// The number of clients that left or stopped reading before they had the complete answer.
     pub gone: u64,
-    /// The number of truncated answers to clients. The path's answer was truncated, so the client's
-    /// answer was too.
+    /// The number of truncated answers to clients. The answer of the path (proxy or origin) was
+    /// truncated, so the client's answer was too.
     pub broken: u64,
 }
 

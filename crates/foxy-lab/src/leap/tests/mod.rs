@@ -139,7 +139,7 @@ fn a_proxy_that_serves_stale_is_named() {
     let [example] = &report.paths[2].examples[..] else { panic!("{:?}", report.paths[2].examples) };
     assert_eq!(
         (example.verdict, example.why.as_str()),
-        (Verdict::Stale, "an earlier answer of the reference")
+        (Verdict::Stale, "the answer that was right for an earlier request")
     );
 }
 

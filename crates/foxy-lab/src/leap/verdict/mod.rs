@@ -213,7 +213,7 @@ impl fmt::Display for Detail {
             Self::BodyOf(url) => write!(f, "the body of {url}"),
             Self::BrokenCoding => f.write_str("the content coding is broken"),
             Self::AmbiguousFraming => f.write_str("Content-Length beside Transfer-Encoding"),
-            Self::SeenBefore => f.write_str("an earlier answer of the reference"),
+            Self::SeenBefore => f.write_str("the answer that was right for an earlier request"),
             Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
         }
     }

@@ -74,8 +74,8 @@ impl PartReport {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// Returns the share of the part for which the clients' thread used a CPU. If it is near 1, the
-    /// clients and not the proxy limited the rate.
+    /// Returns the share of the part's duration in which the clients' thread used a CPU. If it is
+    /// near 1, the clients and not the proxy limited the rate.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }

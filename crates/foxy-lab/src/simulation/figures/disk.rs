@@ -25,7 +25,7 @@ const FILES: u32 = 64;
 /// Figure 15 counts two consecutive reads as near if at most this number of blocks lies between
 /// them.
 const NEAR: usize = 10;
-/// The requests, in thousands, with which the paper warms up the disk of Figure 14.
+/// The number of requests, in thousands, with which the paper warms up the disk of Figure 14.
 const WARM: f64 = 300.0;
 const NAMES: [&str; 2] = ["without locality buffers", "128 locality buffers"];
 

@@ -67,7 +67,7 @@ fn minutes(name: &str, sweep: &[SweepPoint]) -> Line {
     )
 }
 
-/// Returns the quotient of the rates of two sweeps.
+/// Returns the quotient of the rates of two sweeps. A sweep has runs over several utilizations.
 fn quotient(name: &str, upper: &[SweepPoint], lower: &[SweepPoint]) -> Line {
     let points = upper.iter().zip(lower).map(|(upper, lower)| {
         (upper.utilization * 100.0, ratios(&rates(&upper.results), &rates(&lower.results)))
@@ -75,7 +75,7 @@ fn quotient(name: &str, upper: &[SweepPoint], lower: &[SweepPoint]) -> Line {
     line(name, points)
 }
 
-/// Returns the point of the paper for a technique with a rate in Table 2.
+/// Returns the paper's completion time for a technique, computed from its rate in Table 2.
 fn paper_minutes(technique: &str, utilization: f64) -> Line {
     let rate = in_chart("001-table2", technique);
     paper(technique, [(utilization, changed(rate, whole_trace))])
@@ -98,7 +98,8 @@ fn results_at(sweep: &[SweepPoint], utilization: f64) -> &Results {
     found.map_or(&[], |point| &point.results)
 }
 
-/// Returns the rates at one utilization of a sweep, one for each seed.
+/// Returns the rates at one utilization of a sweep (runs over several utilizations), one rate for
+/// each seed.
 fn at(sweep: &[SweepPoint], utilization: f64) -> Vec<f64> {
     rates(results_at(sweep, utilization))
 }

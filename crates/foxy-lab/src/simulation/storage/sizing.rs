@@ -125,8 +125,8 @@ pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 /// The largest number of bytes that may wait for the disk in a store. A store in a proxy has this
 /// limit too. The modelled system has a second, smaller limit.
 const WAITING_BYTES: usize = 16 << 20;
-/// The number of bytes that Solaris lets a process have in progress (`ufs_HW`). One record may
-/// always wait, whatever its size.
+/// The number of bytes that Solaris lets a process have in unfinished writes (`ufs_HW`). A single
+/// record may always wait, whatever its size.
 const LEAST_WAITING: usize = 384 << 10;
 
 /// Returns the number of bytes that may wait for the disk in a store of `size` bytes. The limit is

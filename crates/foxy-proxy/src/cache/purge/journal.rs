@@ -47,7 +47,7 @@ pub fn place(description: &str) -> u64 {
 /// A decoded journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// The identity of the journal.
+    /// The identity of the journal: its random number, its set of stores, and its store in the set.
     pub series: Series,
     /// The number of the last purge in the journal.
     pub latest: u64,

@@ -5,8 +5,8 @@ use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// After the rest of a parent that was down, the parent still counts as down for this time, unless
-/// a request finds that it works.
+/// A parent that was down still counts as down for this time after its rest (pause without
+/// requests), unless a request finds that it works.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// How a parent failed.

@@ -3,8 +3,8 @@
 
 use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// If the arrays of a partition have more words on average, the partition doubles the number of its
-/// arrays.
+/// If the arrays of a partition have more words (index entries) on average, the partition doubles
+/// the number of its arrays.
 const MAX_MEAN_WORDS: usize = 512;
 /// If the arrays of a partition have fewer words on average, the partition halves the number of its
 /// arrays.
@@ -76,12 +76,12 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         word >> (u64::BITS - KEY_BITS)
     }
 
-    /// Replaces the word at a place. The new word must have the same key.
+    /// Replaces the word (index entry) at a place. The new word must have the same key.
     pub fn set(&self, pool: &mut Pool, place: Place, word: u64) {
         self.arrays()[place.array].set(pool, place.at, word);
     }
 
-    /// Adds a word at the place that [`Partition::seek`] returned for its key.
+    /// Adds a word (an index entry) at the place that [`Partition::seek`] returned for its key.
     pub fn insert(&mut self, pool: &mut Pool, place: Place, word: u64) {
         let arrays = self.arrays_mut();
         arrays[place.array].insert(pool, place.at, word);

@@ -19,7 +19,7 @@ pub enum DirectiveHandling {
 /// Text for directives about processes, users and files.
 pub const UNIT: &str = "the service manager decides this; see packaging/systemd";
 /// Text for directives that only ask for the behaviour that foxy always has.
-pub const ALWAYS: &str = "foxy always works so";
+pub const ALWAYS: &str = "foxy always does this";
 
 impl DirectiveHandling {
     /// Returns the reason with which the report lists the directive. Returns `None` if the import

@@ -39,7 +39,10 @@ impl fmt::Display for TermFlaw {
             }
             Self::Undefined(name) => write!(f, "`{name}` is not defined"),
             Self::Credentials(name) => {
-                write!(f, "`{name}` asks for credentials, and the next rules may allow others")
+                write!(
+                    f,
+                    "`{name}` asks for credentials; without them, later rules may allow the client"
+                )
             }
             Self::NoEquivalent { name, why } => write!(f, "`{name}`: {why}"),
         }

@@ -33,7 +33,7 @@ impl fmt::Display for WornReason {
         f.write_str(match self {
             Self::Failing => "reads and writes fail again and again",
             Self::ReadOnly => "its file system stays read-only",
-            Self::Ended => "it no longer answers",
+            Self::Ended => "the thread of the store has ended",
         })
     }
 }

@@ -28,7 +28,7 @@ pub enum Message {
     Hello { version: u32, sockets: usize },
     /// The packet carries a listening socket. `is_given` is true if systemd opened it.
     Socket { purpose: Purpose, is_given: bool },
-    /// The new process takes idle client connections after it serves.
+    /// The new process announces that it will take idle client connections once it serves.
     TakesClients,
     /// The new process is ready to open the stores.
     Ready,

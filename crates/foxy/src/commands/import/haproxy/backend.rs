@@ -26,7 +26,7 @@ impl HaproxyImport {
             let scheme = if line.has("ssl") { "https" } else { "http" };
             servers.push(format!("{scheme}://{}", line.argument(1)));
             for (name, text) in [
-                ("weight", "foxy takes the less busy of two servers, without weights"),
+                ("weight", "foxy takes the less busy of two random servers, without weights"),
                 ("maxconn", "foxy limits no connections of a server"),
                 ("ca-file", "write the file as `ca` of the origin"),
                 ("send-proxy", "foxy sends no PROXY protocol header to origins"),

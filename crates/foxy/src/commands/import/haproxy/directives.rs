@@ -4,7 +4,7 @@
 use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens, Read};
 use super::super::handling::{ALWAYS, UNIT};
 
-const BALANCE: &str = "foxy takes the less busy of two servers";
+const BALANCE: &str = "foxy takes the less busy of two random servers";
 const HEALTH: &str = "foxy judges servers by errors, by latency and by `probe`";
 
 /// Rows by the first words of a line. The first row that matches counts. A line without a row has

@@ -32,7 +32,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
                 }
             }
             _ => {
-                let text = "foxy has no such section".to_owned();
+                let text = "foxy has nothing like this section".to_owned();
                 import.draft.leave(&section.head.original, ImportReason::Missing(text));
             }
         }
@@ -41,7 +41,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
         sections.iter().filter(|section| section.lines.iter().any(|line| line.starts(&["bind"])));
     listening.next();
     for section in listening {
-        let text = "foxy serves the routes of all frontends at every listener".to_owned();
+        let text = "every listener of foxy serves the routes of all frontends".to_owned();
         import.draft.leave(&section.head.original, ImportReason::Opens(text));
     }
     for section in &sections {

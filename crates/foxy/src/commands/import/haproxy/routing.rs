@@ -60,7 +60,7 @@ impl HaproxyImport {
 
     fn route(&mut self, route: &HaproxyRoute, frontend: &HaproxySection) {
         let Some((hosts, paths)) = hosts_and_paths(&route.term) else {
-            let text = "an origin has hosts and a beginning of paths, without other conditions";
+            let text = "foxy chooses an origin by host and path prefix alone";
             return self.draft.leave(&route.original, ImportReason::Missing(text.into()));
         };
         let wanted = |section: &&HaproxySection| {
@@ -142,7 +142,7 @@ impl HaproxyImport {
         let (Ok(Some(mut term)), true) =
             (scoped, allowed.iter().all(|allow| allow.unless.is_empty()))
         else {
-            let text = "a rule cannot have these conditions together".to_owned();
+            let text = "no rule of foxy can combine these conditions".to_owned();
             return self.draft.leave(original, ImportReason::Opens(text));
         };
         for allow in allowed {
@@ -183,7 +183,7 @@ impl HaproxyImport {
                 for term in terms {
                     self.rule(&term, "", then.clone(), &line.original);
                 }
-                let text = "of several rules on these fields, only the first decides";
+                let text = "if several rules change these fields, only the first match applies";
                 self.draft.leave(&line.original, ImportReason::Differs(text.into()));
             }
             Err(flaw) => {
@@ -228,7 +228,7 @@ impl HaproxyImport {
         let name = format!("{}: {text}{suffix}", original.place);
         let refuses = then.contains_key("access");
         if !self.draft.list("rule", term.rule(&name, then), original) && refuses {
-            let text = "foxy cannot have this rule, so nothing denies these requests".to_owned();
+            let text = "no rule can deny these requests, so foxy serves them".to_owned();
             self.draft.leave(original, ImportReason::Opens(text));
         }
     }

@@ -31,7 +31,7 @@ impl NginxImport {
             store.push_str(&format!(",size={}", size.to_ascii_uppercase()));
         }
         self.draft.push("store", store, &line.original);
-        let text = "foxy has its own format, and keeps responses until it needs the space";
+        let text = "foxy's store has its own format, and keeps responses until it needs the space";
         self.draft.leave(&line.original, ImportReason::Differs(text.into()));
     }
 }
@@ -49,7 +49,7 @@ pub fn add_rules(
     let is_shared = key.is_none_or(|key| is_key_of_url(key.argument(0)));
     let Some(inactive) = zone.and_then(|zone| zones.get(zone)).filter(|_| is_shared) else {
         if let (Some(key), false) = (key, is_shared) {
-            let text = "foxy's key is the URL, so nothing of this location is cached";
+            let text = "foxy's cache key is the URL, so foxy caches nothing of this location";
             draft.leave(&key.original, ImportReason::Missing(text.into()));
         }
         let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);

@@ -22,7 +22,7 @@ pub fn add_rules(
     let lines = location.levels.all(&["allow", "deny"]);
     let Some(first) = lines.first() else { return };
     let Some(denied) = denied(&lines) else {
-        let text = "a line names no network";
+        let text = "a line of `allow` or `deny` names no network";
         return draft.leave(&first.original, ImportReason::Opens(text.into()));
     };
     if denied.texts().is_empty() {

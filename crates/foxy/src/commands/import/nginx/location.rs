@@ -56,7 +56,7 @@ impl NginxImport {
                 self.draft.leave(&child.original, ImportReason::Opens(text.into()));
             }
             "grpc_pass" | "fastcgi_pass" | "uwsgi_pass" | "scgi_pass" => {
-                let text = "foxy speaks HTTP with origins";
+                let text = "foxy reaches origins only over HTTP";
                 self.draft.leave(&child.original, ImportReason::Missing(text.into()));
             }
             _ => self.explain(child),
@@ -70,8 +70,8 @@ impl NginxImport {
             matches!(child.name(), "deny" | "auth_basic" | "auth_request" | "internal")
                 || clients::is_refusal(child)
         });
-        let text = "an origin has a literal beginning of paths; requests go to the location of \
-                    their beginning";
+        let text = "an origin has a path prefix, not an expression; these requests go to the \
+                    location with their prefix";
         let reason = if refuses { ImportReason::Opens } else { ImportReason::Missing };
         self.draft.leave(&location.original, reason(text.into()));
     }

@@ -105,7 +105,7 @@ impl NginxImport {
         for server in servers.iter().filter(|_| servers.len() > 1) {
             let listens = server.children().iter().filter(|child| child.name() == "listen");
             for line in listens.filter(|line| !usual(line.argument(0))) {
-                let text = "foxy serves each host at every listener".to_owned();
+                let text = "every listener of foxy serves all hosts".to_owned();
                 self.draft.leave(&line.original, ImportReason::Opens(text));
             }
         }
@@ -146,16 +146,18 @@ impl NginxImport {
                     let port = if has_port { "" } else { ":80" };
                     upstream.servers.push(format!("{address}{port}"));
                     if options.iter().any(|option| option.starts_with("weight=")) {
-                        let text = "foxy takes the less busy of two servers, without weights";
+                        let text =
+                            "foxy takes the less busy of two random servers, without weights";
                         self.draft.leave(&child.original, ImportReason::Differs(text.into()));
                     }
                 }
                 "keepalive" | "zone" | "least_conn" | "random" | "keepalive_timeout" => {
-                    let text = "foxy keeps connections, and takes the less busy of two servers";
+                    let text =
+                        "foxy keeps connections, and takes the less busy of two random servers";
                     self.draft.leave(&child.original, ImportReason::NotNeeded(text.into()));
                 }
                 _ => {
-                    let text = "foxy takes the less busy of two servers";
+                    let text = "foxy takes the less busy of two random servers";
                     self.draft.leave(&child.original, ImportReason::Missing(text.into()));
                 }
             }
@@ -174,8 +176,7 @@ impl NginxImport {
         for tables in tables() {
             for (rule, original, refuses) in &tables.rules {
                 if !self.draft.list("rule", rule.clone(), original) && *refuses {
-                    let text =
-                        "foxy cannot have this rule, so nothing denies these requests".to_owned();
+                    let text = "no rule can deny these requests, so foxy serves them".to_owned();
                     self.draft.leave(original, ImportReason::Opens(text));
                 }
             }

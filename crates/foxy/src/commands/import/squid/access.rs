@@ -107,8 +107,7 @@ pub fn add_rules(
             let name = format!("{}{part}", rule_name(original));
             let is_taken = draft.list("rule", term.rule(&name, purpose.effect(*allows)), original);
             if !is_taken && !allows {
-                let text =
-                    "foxy cannot have this rule, so nothing denies these requests".to_owned();
+                let text = "no rule can deny these requests, so foxy serves them".to_owned();
                 draft.leave(original, ImportReason::Opens(text));
             }
             is_decided |= is_taken && term.is_always();

@@ -25,7 +25,7 @@ pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
         .expect("a String takes all");
     }
     import.draft.push("store", store, &line.original);
-    let text = "foxy has its own format; it does not read what Squid stored";
+    let text = "foxy's store has its own format; foxy does not read what Squid stored";
     Err(ImportReason::Differs(text.into()))
 }
 
@@ -56,7 +56,7 @@ pub fn negative_ttl(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted
     let time = values::time(line.arguments(), "second");
     let time = time.ok_or_else(|| unreadable(&line.original))?;
     import.draft.set("negative-lifetime", time, &line.original);
-    let text = "foxy keeps only the statuses 404, 405, 410, 414 and 501 for this time";
+    let text = "foxy keeps only responses with status 404, 405, 410, 414 or 501 for this time";
     Err(ImportReason::Differs(text.into()))
 }
 

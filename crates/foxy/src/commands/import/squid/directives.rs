@@ -24,7 +24,7 @@ pub enum Handling {
 use Handling::{Convert, Denials, Missing, NotNeeded, Opens};
 
 const NEIGHBOURS: &str = "foxy asks no neighbour caches with ICP, HTCP or cache digests";
-const OWN_ENGINE: &str = "foxy's store has its own rule";
+const OWN_ENGINE: &str = "foxy's store has its own rule of eviction";
 const HELPER: &str = "foxy calls no helper program, which may refuse requests";
 const SHARED_FETCH: &str = "foxy always shares a fetch between clients";
 
