@@ -4,7 +4,7 @@
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;
 
-/// The parts of a workload's name, and the titles of the parts.
+/// The part that a workload's name ends with (none for both phases), and its title.
 const PARTS: [(&str, &str); 4] =
     [("no-cache", "no cache"), ("phase-1", "phase 1"), ("phase-2", "phase 2"), ("", "both phases")];
 const HITS: [(&str, &str); 3] = [

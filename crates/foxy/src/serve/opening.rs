@@ -291,8 +291,8 @@ fn interception(
     }
 }
 
-/// Puts a switch before the keeper of the purges, and returns the switch. An upgrade uses the
-/// switch.
+/// Wraps the keeper, which makes purges durable, in a switch, and returns the switch. An upgrade
+/// later switches to the keeper of the new process.
 fn with_switch(purges: &mut Purges) -> Arc<SwitchingKeeper> {
     let keeper = Arc::new(SwitchingKeeper::new(Arc::clone(&purges.keeper)));
     purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;

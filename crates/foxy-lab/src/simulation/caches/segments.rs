@@ -27,8 +27,8 @@ pub enum Rule {
     /// One log. When the store frees a segment, it copies into a new segment each record that was
     /// used since it was last written.
     Reinsertion,
-    /// A main log and a probation log, as in the default engine. The size of an object decides how
-    /// many uses it gets at first, and how many uses a copy costs.
+    /// A main log and a probation log, as in the default engine. The size of an object decides with
+    /// how many uses (counted requests) it starts, and how many uses it needs for a copy.
     Worth {
         /// The bytes of the capacity that are a write buffer in memory. Large new objects wait
         /// there for a second request. With 0, the store writes all new objects at once.

@@ -36,7 +36,7 @@ pub struct LongestCalls {
     /// Each call is measured in two equal runs, and the shorter duration counts. This is the
     /// longest of these durations.
     pub took: Duration,
-    /// The longest duration of any call in either run.
+    /// The longest duration of a single call, over both runs.
     pub once: Duration,
 }
 

@@ -6,8 +6,8 @@ use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 /// If the arrays of a partition have more words (index entries) on average, the partition doubles
 /// the number of its arrays.
 const MAX_MEAN_WORDS: usize = 512;
-/// If the arrays of a partition have fewer words on average, the partition halves the number of its
-/// arrays.
+/// If the arrays of a partition have fewer words (index entries) on average, the partition halves
+/// the number of its arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
 /// The position of a word in a partition, which has one or several arrays of words: the number of
@@ -111,7 +111,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         }
     }
 
-    /// Splits the words into `count` arrays. `count` is a power of two.
+    /// Splits the words (index entries) into `count` arrays. `count` is a power of two.
     fn rearrange(&mut self, pool: &mut Pool, count: usize) {
         let mut arrays = vec![ChunkedArray::default(); count];
         for words in self.arrays_mut() {

@@ -134,7 +134,7 @@ fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<Forg
                 format!("its purge list is rebuilt from another store's list: {why}")
             }
             (None, FoundList::Nothing) if *may_hold => {
-                "its purge list is missing; it is rebuilt from another store's list".into()
+                "its purge list is missing; foxy rebuilds the list from another store's list".into()
             }
             (None, _) => continue,
         };

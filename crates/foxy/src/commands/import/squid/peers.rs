@@ -101,7 +101,7 @@ pub fn always_direct(import: &mut SquidImport<'_>, line: &SquidLine) -> Converte
     let hosts = import.acls.hosts(&name).filter(|_| !negated && action == "allow");
     let hosts = hosts.filter(|hosts| hosts.iter().all(|host| host.starts_with('.')));
     let Some(hosts) = hosts else {
-        let text = "a name in `no-proxy` covers all names below it; write the hosts there";
+        let text = "list the hosts in `no-proxy`, where a name covers all names below it";
         return Err(ImportReason::Missing(text.into()));
     };
     import.peers.always_direct.push((hosts, line.original.clone()));
