@@ -207,7 +207,7 @@ impl ClientTls {
         Ok(())
     }
 
-    /// Answers the challenge for `name` no more.
+    /// Stops answering the challenge for `name`.
     pub fn end_challenge(&self, name: &str) {
         self.challenges.remove(name);
     }

@@ -86,7 +86,7 @@ impl fmt::Display for NoVerdictReason {
             Self::OneScale => "one scale",
             Self::ScalesDisagree => "another verdict at the second scale",
             Self::FittedToQuote => "input fitted to the quoted value",
-            Self::NotInQuotes => "no entry in the table of quotes",
+            Self::NotInQuotes => "the table of quotes from papers has no entry for this row",
         })
     }
 }

@@ -98,7 +98,7 @@ fn of_environment(own: &[SocketAddr], variable: &impl Fn(&str) -> Option<String>
         // As with curl, an empty variable means that this scheme uses no proxy.
         let (name, text) = set.next().filter(|(_, text)| !text.trim().is_empty())?;
         let refusal = match text.trim().parse::<Parent>() {
-            Ok(parent) if is_own(&parent, own) => "it names foxy itself".to_owned(),
+            Ok(parent) if is_own(&parent, own) => "this parent is foxy itself".to_owned(),
             Ok(parent) => return Some((name, parent)),
             Err(error) => error.to_string(),
         };
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].starts_with("all_proxy is ignored: "), "{warnings:?}");
         let warnings = chosen("", &[("http_proxy", "http://localhost:3128")]).warnings;
-        assert_eq!(warnings, ["http_proxy is ignored: it names foxy itself"]);
+        assert_eq!(warnings, ["http_proxy is ignored: this parent is foxy itself"]);
         let proxied = ("http_proxy", "http://p:1");
         let chosen = chosen("", &[proxied, ("no_proxy", "a.test, 192.168.* .b.test")]);
         assert_eq!(chosen.no_proxy.len(), 2);

@@ -37,7 +37,7 @@ use tokio::task::LocalSet;
 const TICK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The options of the side towards clients (the front).
+/// The options of the Multiplier's side towards clients (the *front*).
 #[derive(Debug)]
 pub struct Front {
     /// The listener for clients.

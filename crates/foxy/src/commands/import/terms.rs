@@ -37,7 +37,7 @@ impl fmt::Display for TermFlaw {
             Self::TwoConditions(key) => {
                 write!(f, "a rule of foxy can have only one condition on `{key}`")
             }
-            Self::Undefined(name) => write!(f, "`{name}` is not defined"),
+            Self::Undefined(name) => write!(f, "the list `{name}` is not defined"),
             Self::Credentials(name) => {
                 write!(
                     f,

@@ -13,9 +13,9 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Shortest time that a key of an origin accepts.
+/// Shortest time that a time setting of an origin accepts.
 const MIN_TIME: Duration = Duration::from_millis(100);
-/// Longest time that a key of an origin accepts.
+/// Longest time that a time setting of an origin accepts.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 const USUAL_PROBE_INTERVAL: Duration = Duration::from_secs(2);
 

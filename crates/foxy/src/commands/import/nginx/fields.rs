@@ -44,7 +44,7 @@ pub fn add_rules(
         let is_ignored =
             ignored.iter().flat_map(|line| line.arguments()).any(|n| n.eq_ignore_ascii_case(name));
         if CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str()) && !is_ignored {
-            let text = "foxy would remove this field before it decides about caching";
+            let text = "foxy would remove this field before its caching decision, nginx after it";
             draft.leave(&line.original, ImportReason::Missing(text.into()));
         } else if let Err(reason) = response.remove(name) {
             draft.leave(&line.original, reason);
@@ -134,7 +134,7 @@ fn response_field(line: &NginxDirective, edits: &mut FieldEditTables) -> Result<
         return Err(ImportReason::Missing("foxy has no variables".into()));
     }
     if CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str()) {
-        let text = "foxy would add this field before it decides about caching";
+        let text = "foxy would add this field before its caching decision, nginx after it";
         return Err(ImportReason::Missing(text.into()));
     }
     edits.set(name, value)?;

@@ -25,7 +25,7 @@ use Handling::{Convert, Denials, Missing, NotNeeded, Opens};
 
 const NEIGHBOURS: &str = "foxy asks no neighbour caches with ICP, HTCP or cache digests";
 const OWN_ENGINE: &str = "foxy's store has its own rule of eviction";
-const HELPER: &str = "foxy calls no helper program, which may refuse requests";
+const HELPER: &str = "foxy calls no helper program, so it serves requests that the helper refused";
 const SHARED_FETCH: &str = "foxy always shares a fetch between clients";
 
 /// Rows by the name of the directive. A directive without a row has no equivalent in foxy.
