@@ -69,13 +69,13 @@ pub const SCHEMES: &[SchemeRow] = &[
     ufs_row(
         SchemeName::Aufs,
         "aufs",
-        "ufs with threads; opens no file while their queue is long, as Squid's aufs",
+        "like ufs, with threads; opens no file while their queue is long, as Squid's aufs",
         PreferredDevice::Threads,
         ufs::AUFS,
     ),
     slotted_row(
         SchemeName::Buddy,
-        "one file per size of records; keeps its content only after a clean stop",
+        "one file for each class of record sizes; keeps its content only after a clean stop",
         "buddy.foxy",
         plan::BUDDY,
     ),
@@ -88,19 +88,19 @@ pub const SCHEMES: &[SchemeRow] = &[
     ufs_row(
         SchemeName::Diskd,
         "diskd",
-        "ufs with a helper process, and limits on its waiting operations, as Squid's diskd",
+        "like ufs, with a helper process and limits on its waiting operations, as Squid's diskd",
         PreferredDevice::Helper,
         ufs::DISKD,
     ),
     slotted_row(
         SchemeName::LazyReads,
-        "packetizer, with reads sorted in batches of ten",
+        "like packetizer, but sorts reads in batches of ten",
         "lazy-reads.foxy",
         plan::LAZY_READS,
     ),
     slotted_row(
         SchemeName::LazyReadsLoc,
-        "lazy-reads, with writes grouped by origin server",
+        "like lazy-reads, but groups writes by origin server",
         "lazy-reads-loc.foxy",
         plan::LAZY_READS_LOC,
     ),
@@ -114,14 +114,14 @@ pub const SCHEMES: &[SchemeRow] = &[
     SchemeRow {
         name: SchemeName::Null,
         text: "null",
-        summary: "stores nothing; only the memory tier caches",
+        summary: "stores nothing; foxy caches only in memory",
         control: None,
         device: PreferredDevice::Any,
         kind: Kind::Null,
     },
     slotted_row(
         SchemeName::Packetizer,
-        "stream, with contiguous records gathered into pages",
+        "like stream, but gathers records into whole pages",
         "packetizer.foxy",
         plan::PACKETIZER,
     ),
@@ -135,7 +135,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     ufs_row(
         SchemeName::Squidl,
         "squidl",
-        "ufs, with the files of an origin server in one directory",
+        "like ufs, but with the files of an origin server in one directory",
         PreferredDevice::Blocking,
         ufs::SQUIDL,
     ),
@@ -148,7 +148,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     ),
     slotted_row(
         SchemeName::Squidmla,
-        "squidm, with small objects grouped by origin server, within pages",
+        "like squidm, but groups small objects by origin server, within pages",
         "squidmla.foxy",
         plan::SQUIDMLA,
     ),
@@ -161,7 +161,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     ),
     slotted_row(
         SchemeName::StreamLoc,
-        "packetizer, with writes grouped by origin server",
+        "like packetizer, but groups writes by origin server",
         "stream-loc.foxy",
         plan::STREAM_LOC,
     ),
