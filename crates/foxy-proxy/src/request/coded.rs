@@ -53,13 +53,13 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     if !varies_by_coding(&View(&head.headers)) {
         head.headers.append("Vary", "Accept-Encoding");
     }
-    match tag {
-        Some(tag) => head.headers.append("ETag", tag),
-        // Without a tag, the client would use this date in If-Range. But the response without
-        // coding has the same date and other bytes.
-        None => {
-            head.headers.remove("last-modified");
-        }
+    // Without a strong tag, the client may use this date in If-Range. But the response without coding
+    // has the same date and other bytes.
+    if !tag.as_ref().is_some_and(|tag| tag.starts_with(b"\"")) {
+        head.headers.remove("last-modified");
+    }
+    if let Some(tag) = tag {
+        head.headers.append("ETag", tag);
     }
     head
 }
