@@ -65,7 +65,7 @@ impl AutoConfig {
             Scheme::Https => ("HTTPS", port.unwrap_or(443)),
         };
         let proxy = format!("\"{kind} {host}:{port}\"");
-        Some(SCRIPT.replace("\"PROXY\"", &proxy).replace("TESTS", &self.tests))
+        Some(SCRIPT.replace("TESTS", &self.tests).replace("\"PROXY\"", &proxy))
     }
 }
 

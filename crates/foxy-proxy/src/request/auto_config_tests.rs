@@ -42,6 +42,7 @@ fn the_file_names_the_proxy_as_the_browser_does() {
         ("wpad", Scheme::Http, "\"PROXY wpad:80\""),
         ("[::1]:3128", Scheme::Http, "\"PROXY [::1]:3128\""),
         ("proxy.test", Scheme::Https, "\"HTTPS proxy.test:443\""),
+        ("TESTS:3128", Scheme::Http, "\"PROXY TESTS:3128\""),
     ];
     for (host, over, expected) in cases {
         let file = served(host, over).expect("a file");
