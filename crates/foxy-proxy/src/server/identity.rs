@@ -38,15 +38,12 @@ async fn user(
     client: &Client<'_>,
     asks: ClientBlock,
 ) -> Result<Option<Arc<str>>, ErrorReason> {
-    let authenticator = &worker.shared.authenticator;
-    let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");
-    if is_purge || auto_config::is_asked(head) {
-        return Ok(None);
-    }
     if let Some(user) = client.certified() {
         return Ok(Some(Arc::clone(user)));
     }
-    if !authenticator.is_needed() {
+    let authenticator = &worker.shared.authenticator;
+    let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");
+    if is_purge || auto_config::is_asked(head) || !authenticator.is_needed() {
         return Ok(None);
     }
     let user = match client.inside() {

@@ -1,7 +1,7 @@
 //! Tests clients that prove their user with a TLS certificate.
 
 use crate::bench::{TestProxy, proxy_with};
-use crate::tls::clients::{certificates, connect_with, get, proxy, trusting};
+use crate::tls::clients::{certificates, connect_with, get, get_path, proxy, trusting};
 use foxy_proxy::core::client_certificates::{
     CertificateNeed, CertificateRefusal, ClientAuthorities,
 };
@@ -114,7 +114,11 @@ fn a_certificate_names_the_user_for_rules() {
     let proxy = world.proxy(&origin);
     for (name, expected) in [("ann", 200), ("ben", 403)] {
         let shown = certificate(&world.authority, name, VALID);
-        assert_eq!(status(&proxy, &world.client(Some(&shown))), Ok(expected), "{name}");
+        let config = world.client(Some(&shown));
+        assert_eq!(status(&proxy, &config), Ok(expected), "{name}");
+        let mut client = connect_with(&proxy, &config);
+        let answer = get_path(&mut client, "/proxy.pac", "a.test").expect("an answer");
+        assert_eq!(answer[9..12].parse(), Ok(expected), "{name} asks the origin, not the proxy");
     }
     assert_eq!(proxy.count(Counter::CertificatesRefused), 0);
 }

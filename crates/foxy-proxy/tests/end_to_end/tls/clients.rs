@@ -76,9 +76,13 @@ pub fn connect_with(proxy: &TestProxy, config: &Arc<ClientConfig>) -> TlsClient 
     StreamOwned::new(session, tcp(proxy))
 }
 
-/// Sends one GET, and reads until the proxy closes the connection.
+/// Sends one GET for `/`, and reads until the proxy closes the connection.
 pub fn get(client: &mut TlsClient, host: &str) -> std::io::Result<String> {
-    write!(client, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    get_path(client, "/", host)
+}
+
+pub fn get_path(client: &mut TlsClient, path: &str, host: &str) -> std::io::Result<String> {
+    write!(client, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     client.read_to_string(&mut answer)?;
     Ok(answer)
