@@ -61,8 +61,8 @@ fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
 const MAX_SIZE_DIGITS: usize = 16;
 
 /// Fields that a recipient needs before the body, so they must not come as trailers (RFC 9110
-/// §6.5.1).
-const FORBIDDEN_TRAILERS: [&str; 16] = [
+/// §6.5.1). Some recipients add the trailers to the header.
+const FORBIDDEN_TRAILERS: [&str; 36] = [
     "age",
     "authorization",
     "cache-control",
@@ -71,14 +71,34 @@ const FORBIDDEN_TRAILERS: [&str; 16] = [
     "content-length",
     "content-range",
     "content-type",
+    "cookie",
+    "date",
+    "expect",
+    "expires",
     "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
     "keep-alive",
+    "location",
+    "max-forwards",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "retry-after",
     "set-cookie",
     "te",
     "trailer",
     "transfer-encoding",
     "upgrade",
     "vary",
+    "via",
+    "warning",
+    "www-authenticate",
 ];
 
 /// Whether blanks may stand between a chunk size and the end of its line. Blanks before an

@@ -88,6 +88,7 @@ fn trailers_that_would_change_the_message_are_dropped() {
         "trailers X-Sum: 1 | end",
     );
     check("0\r\nHost: evil\r\n\r\n", "end");
+    check("0\r\nCookie: a=b\r\nRange: bytes=0-0\r\nproxy-authorization: x\r\n\r\n", "end");
 }
 
 #[test]

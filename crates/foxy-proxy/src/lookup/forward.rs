@@ -16,6 +16,7 @@ use crate::fill::request::{OriginHead, Times, known_length, prepare};
 use crate::fill::stale::PendingUpdate;
 use crate::fill::tee::Tee;
 use crate::lookup::serve_stored::serve_or_make_up;
+use crate::request::forwarding_fields;
 use crate::request::{
     Aborted, AnswerOptions, Answered, CacheStatus, ConnectionFate, ErrorReason, Wanted,
 };
@@ -146,7 +147,7 @@ async fn pump(
     length: BodyLength,
     broken_rule: &BrokenRule,
 ) -> Pumped {
-    let ProxySettings { client_read: limit, rules, .. } = worker.settings();
+    let ProxySettings { client_read: limit, rules, mode, .. } = worker.settings();
     let (mut trailers, mut early) = (Headers::new(), early.into_iter());
     let mut left = if let BodyLength::Length(bytes) = length { Some(bytes) } else { None };
     let mut last = None;
@@ -167,7 +168,12 @@ async fn pump(
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
                 let rules = rules.get();
-                trailers.retain(|name, _| !rules.edits_request_field(name));
+                // Some origins add the trailers to the header.
+                let is_replaced = |name: &str| {
+                    rules.edits_request_field(name)
+                        || (!mode.is_forward() && forwarding_fields::is_named(name))
+                };
+                trailers.retain(|name, _| !is_replaced(name));
                 continue;
             }
             Ok(RequestEvent::End) => {

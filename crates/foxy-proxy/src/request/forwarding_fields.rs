@@ -66,6 +66,11 @@ pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
+/// Returns true if a field of this name describes the client of a proxy.
+pub(crate) fn is_named(name: &str) -> bool {
+    Tells::of(name.as_bytes()) == Some(Tells::Client)
+}
+
 /// Removes fields that may change the answer but are not part of the cache key. The fields that a
 /// reverse proxy sets itself stay.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
@@ -96,7 +101,7 @@ pub(crate) fn replace(
     let is_trusted = trusted.iter().any(|block| block.contains(client));
     let before = if is_trusted { Before::of(&head.headers) } else { Before::default() };
     if are_in(&head.headers) {
-        head.headers.retain(|name, _| Tells::of(name.as_bytes()) != Some(Tells::Client));
+        head.headers.retain(|name, _| !is_named(name));
     }
     if head.authority().is_none() {
         head.headers.append("Host", origins.usual_authority());

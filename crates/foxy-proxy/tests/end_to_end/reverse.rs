@@ -1,9 +1,13 @@
 //! Tests the fields with which a reverse proxy tells its origin about the client, such as
 //! X-Forwarded-For. A client must not be able to forge them.
 
-use crate::bench::{forward_proxy, reverse_proxy};
-use foxy_testkit::http::{header, ok};
-use foxy_testkit::origin::TestOrigin;
+use crate::bench::{forward_proxy, proxy_with, reverse_proxy};
+use foxy_proxy::request::mode::Mode;
+use foxy_proxy::upstream::{OriginServer, Scheme};
+use foxy_testkit::http::{header, ok, read_head};
+use foxy_testkit::origin::{TestOrigin, listen};
+use std::io::Write;
+use std::sync::mpsc;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
@@ -39,6 +43,27 @@ fn no_client_poisons_what_a_reverse_proxy_keeps() {
     assert_eq!(header(&seen, "forwarded"), Some("for=127.0.0.1;host=a.test;proto=http"), "{seen}");
     assert_eq!(header(&seen, "x-forwarded-for"), Some("127.0.0.1"), "{seen}");
     assert_eq!(origin.requests(), 1);
+}
+
+#[test]
+fn no_client_poisons_the_fields_with_trailers() {
+    let (sender, received) = mpsc::channel();
+    let origin = listen(move |mut stream| {
+        let _head = read_head(&mut stream);
+        sender.send(read_head(&mut stream)).expect("the test waits");
+        stream.write_all(&ok("", b"x")).expect("the proxy reads");
+    });
+    let proxy = proxy_with(|settings| {
+        let (host, port) = (origin.ip().to_string(), origin.port());
+        settings.mode = Mode::reverse(OriginServer { scheme: Scheme::Http, host, port });
+    });
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n\
+         2\r\nhi\r\n0\r\n{CLAIMS}X-Sum: 9\r\n\r\n"
+    );
+    assert_eq!(proxy.connect().ask(&request).status, 200);
+    let body = received.recv().expect("a request");
+    assert_eq!(body.as_deref(), Some("2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n"));
 }
 
 #[test]
