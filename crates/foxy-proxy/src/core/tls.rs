@@ -66,6 +66,12 @@ impl ClientCertificates {
         Ok(())
     }
 
+    /// Returns whether a certificate is for the host `name`.
+    pub fn has(&self, name: &str) -> bool {
+        let name = ServerName::try_from(name);
+        name.is_ok_and(|name| self.keys.iter().any(|key| is_for(key, &name)))
+    }
+
     /// Chooses the first certificate that matches the name in the ClientHello and has a signature
     /// scheme that the client supports. If no certificate matches the name, chooses the first with
     /// such a scheme (RFC 6066 §3 leaves this choice to the server).

@@ -64,6 +64,15 @@ struct NameState {
     trouble: Option<String>,
 }
 
+impl NameState {
+    fn is_due(&self, now: WallTime) -> bool {
+        match self.failures_in_a_row {
+            0 => self.next <= now,
+            _ => schedule::is_due_after_failure(self.next, now),
+        }
+    }
+}
+
 impl AcmeKeeper {
     /// Returns `None` if the settings name no authority.
     pub fn new(
@@ -92,7 +101,7 @@ impl AcmeKeeper {
             self.read_names();
             let now = clock::wall();
             let is_due =
-                |(name, state): (&String, &NameState)| (state.next <= now).then(|| name.clone());
+                |(name, state): (&String, &NameState)| state.is_due(now).then(|| name.clone());
             let due: Vec<String> = self.names.borrow().iter().filter_map(is_due).collect();
             if !due.is_empty() {
                 self.renew(&due).await;
@@ -163,6 +172,7 @@ impl AcmeKeeper {
 
     fn succeeded(&self, name: &str) {
         let NameState { next, end, .. } = self.stored(name);
+        let next = schedule::after_success(next, clock::wall());
         if let Some(state) = self.names.borrow_mut().get_mut(name) {
             *state = NameState { next, end, failures: state.failures, ..NameState::default() };
         }
@@ -182,6 +192,7 @@ impl AcmeKeeper {
         let pause = schedule::pause(state.failures_in_a_row, &mut self.random.borrow_mut());
         let (now, directory) = (clock::wall(), &self.directory);
         state.next = WallTime::from_seconds(now.seconds() + pause.as_secs());
+        let why = printable(&why.to_string());
         let text = format!("no certificate for {name} from {directory}: {why}");
         if state.end.is_some_and(|end| now < end) {
             let text = format!("foxy: {text}; the old certificate is still valid");
@@ -208,5 +219,23 @@ impl AcmeKeeper {
         let failures = states().map(|(label, state)| (label, state.failures));
         let help = "Failed attempts to get a certificate.";
         exposition.family("foxy_acme_failures_total", FamilyKind::Counter, help, failures);
+    }
+}
+
+/// Returns the beginning of a text in which the authority's words may occur, without control
+/// characters.
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 500;
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_writes_no_line_of_its_own_and_no_long_text() {
+        assert_eq!(printable("no\r\nfoxy: all is well\u{1b}[2J"), "no  foxy: all is well [2J");
+        assert_eq!(printable(&"ä".repeat(1 << 20)).chars().count(), 500);
     }
 }

@@ -3,6 +3,7 @@
 use crate::serve::acme::folder::AcmeFolder;
 use crate::serve::acme::http::AcmeHttp;
 use foxy_authority::{AuthorityError, acme};
+use foxy_base::{WallTime, clock};
 use foxy_proxy::core::tls::{CertificateError, ClientCertificates, ClientTls};
 use foxy_proxy::upstream::OriginTls;
 use instant_acme::{
@@ -28,6 +29,10 @@ pub enum NoCertificate {
     Request(AuthorityError),
     /// The certificate does not belong to the key.
     Certificate(CertificateError),
+    /// The certificate is for another name.
+    OtherName,
+    /// The certificate has expired, or this machine's clock is wrong.
+    Expired,
     /// The folder cannot be read or written.
     Folder(String),
 }
@@ -42,6 +47,10 @@ impl fmt::Display for NoCertificate {
             }
             Self::Request(error) => write!(f, "{error}"),
             Self::Certificate(error) => write!(f, "the authority's answer is unusable: {error}"),
+            Self::OtherName => f.write_str("the authority's certificate is for another name"),
+            Self::Expired => f.write_str(
+                "the authority's certificate has already expired; check the clock of this machine",
+            ),
             Self::Folder(text) => f.write_str(text),
         }
     }
@@ -134,9 +143,19 @@ pub async fn certificate(
     let made = acme::request(name).map_err(NoCertificate::Request)?;
     order.finalize_csr(&made.request).await?;
     let chain = order.poll_certificate(&policy).await?;
-    let mut trial = ClientCertificates::default();
-    trial.add(chain.as_bytes(), made.key.as_bytes()).map_err(NoCertificate::Certificate)?;
-    Ok(chain + "\n" + &made.key)
+    checked(name, chain + "\n" + &made.key, clock::wall())
+}
+
+/// Returns a certificate chain with its key, if clients of `name` can use it now. Otherwise foxy
+/// would replace a good certificate, and at once ask for another.
+fn checked(name: &str, chain_and_key: String, now: WallTime) -> Result<String, NoCertificate> {
+    let (content, mut trial) = (chain_and_key.as_bytes(), ClientCertificates::default());
+    trial.add(content, content).map_err(NoCertificate::Certificate)?;
+    if !trial.has(name) {
+        return Err(NoCertificate::OtherName);
+    }
+    let is_valid = acme::validity(content).is_some_and(|validity| now < validity.end);
+    if is_valid { Ok(chain_and_key) } else { Err(NoCertificate::Expired) }
 }
 
 /// Asks the authority for the reason why a challenge failed.
@@ -151,4 +170,33 @@ async fn failed_challenge(order: &mut Order) -> Option<NoCertificate> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    /// 10 January 2026.
+    const NOW: WallTime = WallTime::from_seconds(1_768_003_200);
+
+    /// Returns a certificate for `name` that ends on a day of January 2026, and its key.
+    fn made(name: &str, last_day: u8) -> (String, String) {
+        let mut parameters = CertificateParams::new([name.to_owned()]).expect("a name");
+        parameters.not_before = date_time_ymd(2025, 1, 1);
+        parameters.not_after = date_time_ymd(2026, 1, last_day);
+        let key = KeyPair::generate().expect("a key");
+        (parameters.self_signed(&key).expect("made").pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn an_unusable_certificate_replaces_no_other() {
+        let check = |(chain, key): (String, String)| checked("a.test", chain + &key, NOW);
+        assert!(check(made("a.test", 11)).is_ok());
+        assert!(matches!(check(made("a.test", 9)), Err(NoCertificate::Expired)));
+        assert!(matches!(check(made("b.test", 11)), Err(NoCertificate::OtherName)));
+        let ((chain, key), (_, foreign)) = (made("a.test", 11), made("a.test", 11));
+        let with_foreign_key = check((chain + &foreign, key));
+        assert!(matches!(with_foreign_key, Err(NoCertificate::Certificate(_))));
+    }
 }

@@ -18,6 +18,23 @@ pub fn renewal(Validity { start, end }: Validity, random: &mut Random) -> WallTi
     WallTime(start.0 + life / 3 * 2 - earlier.min(life / 3))
 }
 
+/// Returns the time of the next attempt after a success, where `renewal` is the time to renew the
+/// new certificate. A renewal in the past comes from a wrong clock, and waits, so that foxy does
+/// not ask again and again.
+pub fn after_success(renewal: WallTime, now: WallTime) -> WallTime {
+    if now < renewal {
+        renewal
+    } else {
+        WallTime::from_seconds(now.seconds() + LONGEST_PAUSE.as_secs())
+    }
+}
+
+/// Returns whether the attempt planned for `next` after a failure is due. A time beyond the longest
+/// pause is due, because the clock was ahead at the failure.
+pub fn is_due_after_failure(next: WallTime, now: WallTime) -> bool {
+    next <= now || next.since(now) > LONGEST_PAUSE
+}
+
 /// Returns the time to wait after this number of failures in a row. Half of the time is random.
 pub fn pause(failures: u32, random: &mut Random) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
@@ -40,6 +57,17 @@ mod tests {
         assert!(times.iter().any(|time| *time < days(157)), "the times are spread");
         let over = Validity { start: days(1), end: days(1) };
         assert_eq!(renewal(over, random), days(1));
+    }
+
+    #[test]
+    fn a_wrong_clock_causes_neither_haste_nor_silence() {
+        let at = WallTime::from_seconds;
+        assert_eq!(after_success(at(1001), at(1000)), at(1001));
+        assert_eq!(after_success(at(1000), at(1000)), at(22_600));
+        for (next, expected) in [(999, true), (1000, true), (1001, false), (22_600, false)] {
+            assert_eq!(is_due_after_failure(at(next), at(1000)), expected, "{next}");
+        }
+        assert!(is_due_after_failure(at(22_601), at(1000)), "the clock was ahead");
     }
 
     #[test]
