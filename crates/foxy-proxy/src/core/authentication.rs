@@ -1,7 +1,9 @@
 //! Finds out which user of the proxy sends a request. The slow password checks run on other
-//! threads, at most [`CHECKS_AT_ONCE`] at a time. Each client has at most one check in the common
-//! queue. So a client that tries many passwords delays another client by at most one check.
+//! threads. Each client has at most one check in a common queue. So a client that tries many
+//! passwords delays another client by at most one check. The checks of clients that guess have a
+//! queue of their own, and give way to all other work.
 
+use crate::core::background::in_background;
 use crate::core::live::Live;
 use crate::core::places::ClientBlock;
 use crate::core::users::{UserBook, matches};
@@ -16,13 +18,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Number of password checks that run at the same time. Checks with wrong passwords then use at
-/// most one core and 19 MiB of memory.
+/// Number of password checks of guessers, and of other clients, that run at the same time. Each
+/// check uses 19 MiB of memory.
 const CHECKS_AT_ONCE: usize = 1;
+/// After this number of wrong passwords in a row, a client counts as a guesser.
+const WRONG_TRIES_OF_GUESSER: u8 = 3;
 /// Number of requests of one client that may wait for a password check. Further requests are
 /// refused.
 const MAX_WAITING_OF_CLIENT: usize = 128;
-/// The proxy remembers this number of right credentials, and the same number of wrong credentials.
+/// The proxy remembers this number of right credentials, of wrong credentials, and of clients with
+/// wrong credentials.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The reason why the proxy cannot assign a request to a user.
@@ -39,6 +44,7 @@ pub(crate) enum NoUser {
 pub(crate) struct Authenticator {
     book: Live<Option<UserBook>>,
     checks: Arc<Semaphore>,
+    guesses: Arc<Semaphore>,
     queues: Queues,
     remembered: Arc<Mutex<Remembered>>,
     /// Secret key of the hashes in `remembered`. A reader of the memory cannot test passwords
@@ -53,6 +59,8 @@ pub(crate) struct Authenticator {
 struct Remembered {
     right: HashSet<[u8; 32]>,
     wrong: HashSet<[u8; 32]>,
+    /// Number of wrong passwords of each client since its last right password.
+    wrong_tries: HashMap<ClientBlock, u8>,
 }
 
 impl Remembered {
@@ -61,12 +69,25 @@ impl Remembered {
         (is_right || self.wrong.contains(hash)).then_some(is_right)
     }
 
-    fn add(&mut self, hash: [u8; 32], is_right: bool) {
+    fn add(&mut self, hash: [u8; 32], client: ClientBlock, is_right: bool) {
         let set = if is_right { &mut self.right } else { &mut self.wrong };
         if set.len() >= MAX_REMEMBERED {
             set.clear();
         }
         set.insert(hash);
+        if is_right {
+            self.wrong_tries.remove(&client);
+            return;
+        }
+        if self.wrong_tries.len() >= MAX_REMEMBERED {
+            self.wrong_tries.clear();
+        }
+        let tries = self.wrong_tries.entry(client).or_default();
+        *tries = tries.saturating_add(1);
+    }
+
+    fn is_guesser(&self, client: ClientBlock) -> bool {
+        self.wrong_tries.get(&client).is_some_and(|tries| *tries >= WRONG_TRIES_OF_GUESSER)
     }
 }
 
@@ -74,8 +95,8 @@ impl Authenticator {
     pub(crate) fn new(book: Live<Option<UserBook>>) -> Self {
         let mut key = [0; 32];
         OsRng.fill_bytes(&mut key);
-        let checks = Arc::new(Semaphore::new(CHECKS_AT_ONCE));
-        Self { book, checks, queues: Queues::default(), remembered: Arc::default(), key }
+        let [checks, guesses] = [(); 2].map(|()| Arc::new(Semaphore::new(CHECKS_AT_ONCE)));
+        Self { book, checks, guesses, queues: Queues::default(), remembered: Arc::default(), key }
     }
 
     /// Returns true if the proxy has a users file, so that each request must come from a user.
@@ -139,17 +160,23 @@ impl Authenticator {
         if let Some(is_right) = lock(&self.remembered).result(&key) {
             return judge(is_right);
         }
-        let slot = Arc::clone(&self.checks).acquire_owned().await.map_err(|_| NoUser::Busy)?;
+        let is_guesser = lock(&self.remembered).is_guesser(client);
+        let slots = if is_guesser { &self.guesses } else { &self.checks };
+        let slot = Arc::clone(slots).acquire_owned().await.map_err(|_| NoUser::Busy)?;
         let remembered = Arc::clone(&self.remembered);
         // The check occupies its slot and the client's turn until it ends, even if the client
         // disconnects.
-        let check = tokio::task::spawn_blocking(move || {
+        let check = move || {
             let is_right = matches(&hash, password.as_bytes());
-            lock(&remembered).add(key, is_right);
+            lock(&remembered).add(key, client, is_right);
             drop((slot, turn, place));
             is_right
-        });
-        judge(check.await.unwrap_or(false))
+        };
+        let is_right = match is_guesser {
+            true => in_background(check).await,
+            false => tokio::task::spawn_blocking(check).await.ok(),
+        };
+        judge(is_right.unwrap_or(false))
     }
 
     fn keyed(&self, parts: &[&str]) -> [u8; 32] {

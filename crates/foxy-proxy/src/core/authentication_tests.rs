@@ -111,6 +111,25 @@ async fn another_client_waits_for_one_of_many_wrong_tries() {
 }
 
 #[tokio::test]
+async fn checks_of_a_guesser_delay_no_other_client() {
+    let (authenticator, _) = with_book(book(&[&alice("open sesame")]));
+    for number in 0..WRONG_TRIES_OF_GUESSER {
+        let wrong = fields(&[&basic("alice", &number.to_string())]);
+        assert!(authenticator.user(&wrong, client(1)).await.is_err());
+    }
+    let one_runs = Arc::clone(&authenticator.guesses).acquire_owned().await.expect("open");
+    let right = fields(&[ALICE]);
+    let mut of_guesser = Box::pin(authenticator.user(&right, client(1)));
+    assert!(poll(&mut of_guesser).is_pending());
+    assert_eq!(authenticator.checks.available_permits(), CHECKS_AT_ONCE);
+    let user = authenticator.user(&fields(&[&basic("bob", "x")]), client(2)).await;
+    assert_eq!(user, Err(NoUser::Credentials));
+    drop(one_runs);
+    assert_eq!(of_guesser.await.as_deref(), Ok("alice"));
+    assert!(!lock(&authenticator.remembered).is_guesser(client(1)), "the password was right");
+}
+
+#[tokio::test]
 async fn the_queue_of_a_client_has_a_limit_and_ends_with_its_last_request() {
     let (authenticator, _) = with_book(UserBook::default());
     let _none_runs = Arc::clone(&authenticator.checks).acquire_owned().await.expect("open");

@@ -3,6 +3,7 @@
 
 pub(crate) mod acme_challenges;
 pub(crate) mod authentication;
+pub(crate) mod background;
 pub(crate) mod byte_budget;
 pub mod client_certificates;
 pub(crate) mod client_limits;

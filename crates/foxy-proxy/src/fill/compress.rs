@@ -4,6 +4,7 @@
 
 use crate::cache::{CacheKey, PART, Stored, StoredBody, part_key};
 use crate::core::Counter;
+use crate::core::background::in_background;
 use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::encoder::Encoder;
 use crate::flight::Needed;
@@ -15,7 +16,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::spawn_blocking;
 
 /// A coded form is stored only if it saves at least 1/`LEAST_SAVING` of the bytes.
 const LEAST_SAVING: u64 = 20;
@@ -61,10 +61,10 @@ impl Compressing {
                 Ok((encoder, coded))
             };
             let coded;
-            (encoder, coded) = spawn_blocking(work).await.ok()?.ok()?;
+            (encoder, coded) = in_background(work).await?.ok()?;
             write(&mut writer, &coded).await?;
         }
-        let last = spawn_blocking(move || encoder.finish()).await.ok()?.ok()?;
+        let last = in_background(move || encoder.finish()).await?.ok()?;
         write(&mut writer, &last).await?;
         writer.complete(Needed::Later).await
     }
