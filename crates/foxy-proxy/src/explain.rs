@@ -17,7 +17,7 @@ use crate::request::coded::{ChosenCoding, chosen, coded_key};
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::admission;
-use crate::server::purger::Purger;
+use crate::server::handle::ProxyHandle;
 use crate::server::steering::{steer, tried};
 use crate::upstream::{Origin, Scheme, expected_way};
 use bytes::{Bytes, BytesMut};
@@ -65,7 +65,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-impl Purger {
+impl ProxyHandle {
     /// Explains a request of `asker` for `url` with the additional header lines `fields`. Also
     /// explains why the proxy refuses a request that it cannot parse.
     pub async fn explain(

@@ -5,13 +5,14 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
+pub mod handle;
 pub(crate) mod http2;
 pub(crate) mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub mod moving;
 pub(crate) mod proxy_header;
-pub mod purger;
+pub(crate) mod purger;
 pub(crate) mod request_log;
 pub(crate) mod steering;
 pub(crate) mod tunnelling;
@@ -31,9 +32,9 @@ use crate::core::places::Places;
 use crate::flight::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::run_worker;
+use crate::server::handle::ProxyHandle;
 use crate::server::listener::{Bound, SharedListener, WorkerListener};
 use crate::server::moving::Adopter;
-use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve, ServerStatus};
 use crate::worker::{Course, Shared};
@@ -228,9 +229,10 @@ impl Proxy {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
-    /// Returns a [`Purger`], with which any thread can purge the cache while the proxy runs.
-    pub fn purger(&self) -> Purger {
-        Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
+    /// Returns a [`ProxyHandle`], with which any thread can purge the cache, change settings and
+    /// explain requests.
+    pub fn handle(&self) -> ProxyHandle {
+        ProxyHandle { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
     /// Returns the listening sockets: first the sockets without TLS, then the sockets with TLS. The

@@ -22,7 +22,7 @@ fn explain_from(
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().explain(asked, &fields, IpAddr::from(client).into()))
+    runtime.block_on(proxy.proxy.handle().explain(asked, &fields, IpAddr::from(client).into()))
 }
 
 fn names(explanation: &Explanation) -> String {
@@ -37,7 +37,7 @@ fn purge(proxy: &TestProxy, url: &str, strength: Strength) {
     let scopes = Named::Url.scopes(url).expect("a URL");
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().purge(&scopes, strength)).expect("purged");
+    runtime.block_on(proxy.proxy.handle().purge(&scopes, strength)).expect("purged");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_request_is_explained_at_each_turn_of_what_is_stored() {
     let all = Named::Site.scopes(&format!("http://{}", origin.address)).expect("a site");
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().purge(&all, Strength::Hard)).expect("purged");
+    runtime.block_on(proxy.proxy.handle().purge(&all, Strength::Hard)).expect("purged");
     check(&proxy, &url, "", "key stored purged fetch");
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; fwd=uri-miss"));
 }

@@ -92,7 +92,7 @@ fn a_purge_and_a_replacement_hold_for_parts_in_memory() {
         let reload = proxy.get(&url, "Cache-Control: no-cache\r\nIf-None-Match: \"other\"\r\n");
         assert!(reload.body == body(version + 1), "{}", reload.head);
         (0..3).for_each(|_| is_hit(&proxy, &url, version + 1));
-        runtime.block_on(proxy.proxy.purger().purge(&scopes, Strength::Hard)).expect("purged");
+        runtime.block_on(proxy.proxy.handle().purge(&scopes, Strength::Hard)).expect("purged");
     }
     assert!(proxy.get(&url, "").body == body(4), "what was purged came back");
     assert!(proxy.count(Counter::MemoryParts) > 0, "none was kept");

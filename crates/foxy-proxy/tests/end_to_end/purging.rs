@@ -26,7 +26,7 @@ fn origin(lines: &'static str) -> TestOrigin {
 fn purge(proxy: &TestProxy, scopes: &[Scope], strength: Strength) -> u64 {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().purge(scopes, strength)).expect("purged")
+    runtime.block_on(proxy.proxy.handle().purge(scopes, strength)).expect("purged")
 }
 
 fn named(proxy: &TestProxy, named: Named, name: &str, strength: Strength) {

@@ -34,8 +34,8 @@ use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::request::mode::Mode;
+use foxy_proxy::server::handle::ProxyHandle;
 use foxy_proxy::server::listener::SharedListener;
-use foxy_proxy::server::purger::Purger;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamSettings};
@@ -94,7 +94,7 @@ impl RunningProxy {
         let sockets = proxy.leave(heir);
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
-        keep_doubts(&proxy.purger());
+        keep_doubts(&proxy.handle());
         switching.replace(keeper);
         if let Some(clock) = clock {
             clock.end();
@@ -105,10 +105,10 @@ impl RunningProxy {
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
         let Self { proxy, stores, clock, log, .. } = self;
-        let purger = proxy.purger();
+        let handle = proxy.handle();
         proxy.stop();
         drop(stores);
-        keep_doubts(&purger);
+        keep_doubts(&handle);
         if let Some(clock) = clock {
             clock.end();
         }
@@ -145,17 +145,17 @@ impl DepartedProxy {
     pub fn close(self) {
         let Self { proxy, sockets, log, .. } = self;
         drop(sockets);
-        let purger = proxy.purger();
+        let handle = proxy.handle();
         proxy.stop();
-        keep_doubts(&purger);
+        keep_doubts(&handle);
         drop(log);
     }
 }
 
 /// Purges each URL whose old response may still be in a store, because the failing store did not
 /// confirm the removal. Without a purge, a later start could serve the old response.
-pub fn keep_doubts(purger: &Purger) {
-    let text = match purger.purge_what_is_in_doubt() {
+pub fn keep_doubts(handle: &ProxyHandle) {
+    let text = match handle.purge_what_is_in_doubt() {
         Ok(0) => return,
         Ok(urls) => {
             format!("purged {urls} URLs, because a store did not confirm their removal")

@@ -72,7 +72,7 @@ impl Operator {
         let message = welcome(&loaded, &running, &sockets.admin);
         let keeper = Arc::clone(&running.keeper) as Arc<dyn PurgeKeeper>;
         let adopter = running.proxy.adopter();
-        let reloader = Rc::new(Reloader::new(loaded, read_again, running.proxy.purger()));
+        let reloader = Rc::new(Reloader::new(loaded, read_again, running.proxy.handle()));
         let (wish, wished) = unbounded_channel();
         let served = Served::begin(running, &sockets.admin, Rc::clone(&reloader), wish.clone())
             .map_err(failed)?;
@@ -338,7 +338,7 @@ impl Leaving {
         }
         let extra = Extra { own: self.parts.sockets.own.clone(), ..Extra::default() };
         let running = opening::open(&self.parts.reloader.settings(), listeners, extra)?;
-        self.parts.reloader.switch(running.proxy.purger());
+        self.parts.reloader.switch(running.proxy.handle());
         let (reloader, wish) = (Rc::clone(&self.parts.reloader), self.parts.wish.clone());
         Served::begin(running, &self.parts.sockets.admin, reloader, wish).map_err(failed)
     }

@@ -8,7 +8,7 @@ use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::users::UserBook;
 use foxy_proxy::request::auto_config::AutoConfig;
 use foxy_proxy::request::mode::Mode;
-use foxy_proxy::server::purger::NewSettings;
+use foxy_proxy::server::handle::NewSettings;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use foxy_rules::coding::Compression;

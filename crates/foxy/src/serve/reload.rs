@@ -8,7 +8,7 @@ use crate::settings::complaint::{Complaint, Complaints};
 use crate::settings::{Loaded, Settings};
 use crate::users_file;
 use foxy_proxy::core::users::{UserBook, UserChange};
-use foxy_proxy::server::purger::Purger;
+use foxy_proxy::server::handle::ProxyHandle;
 use foxy_proxy::upstream::GroupSettings;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -84,19 +84,19 @@ pub struct Reloader {
     previous: RefCell<Option<Before>>,
     /// Number of reloads that changed something.
     number: Cell<u64>,
-    purger: RefCell<Purger>,
+    handle: RefCell<ProxyHandle>,
 }
 
 impl Reloader {
-    /// `current` is the configuration in force. `read_again` reads the next configuration. `purger`
+    /// `current` is the configuration in force. `read_again` reads the next configuration. `handle`
     /// is the handle to the running proxy, which receives the new settings.
-    pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
+    pub fn new(current: Loaded, read_again: Box<ReadAgain>, handle: ProxyHandle) -> Self {
         Self {
             read_again,
             current: RefCell::new(current),
             previous: RefCell::new(None),
             number: Cell::new(0),
-            purger: RefCell::new(purger),
+            handle: RefCell::new(handle),
         }
     }
 
@@ -112,8 +112,8 @@ impl Reloader {
 
     /// Applies later reloads to another proxy of this process, which already has the current
     /// settings.
-    pub fn switch(&self, purger: Purger) {
-        *self.purger.borrow_mut() = purger;
+    pub fn switch(&self, handle: ProxyHandle) {
+        *self.handle.borrow_mut() = handle;
     }
 
     /// Returns the number of reloads that changed something.
@@ -128,8 +128,8 @@ impl Reloader {
             return false;
         }
         let Some(Before { loaded, users, origins }) = self.previous.take() else { return false };
-        self.purger.borrow().replace_origins(origins);
-        self.purger.borrow().reload(new_settings(&loaded.settings, users));
+        self.handle.borrow().replace_origins(origins);
+        self.handle.borrow().reload(new_settings(&loaded.settings, users));
         *self.current.borrow_mut() = loaded;
         self.number.set(number + 1);
         true
@@ -144,7 +144,7 @@ impl Reloader {
         })?;
         let mut changes = changes(&mut self.current.borrow_mut(), &mut new);
         changes.extend(changes_of_users(
-            self.purger.borrow().users().as_ref().as_ref(),
+            self.handle.borrow().users().as_ref().as_ref(),
             users.as_ref(),
         ));
         if !differs_in_live_settings_alone(&self.current.borrow().settings, &new.settings)
@@ -160,10 +160,10 @@ impl Reloader {
             return Err(NotReloaded::NeedsRestart(needing));
         }
         let origins = origins::open(&new.settings).map_err(NotReloaded::Unopened)?;
-        let earlier = self.purger.borrow().replace_origins(origins);
+        let earlier = self.handle.borrow().replace_origins(origins);
         if !changes.is_empty() {
-            let old_users = self.purger.borrow().users().as_ref().clone();
-            self.purger.borrow().reload(new_settings(&new.settings, users));
+            let old_users = self.handle.borrow().users().as_ref().clone();
+            self.handle.borrow().reload(new_settings(&new.settings, users));
             let loaded = self.current.replace(new);
             *self.previous.borrow_mut() =
                 Some(Before { loaded, users: old_users, origins: earlier });

@@ -77,7 +77,7 @@ fn status(
     let files = running.stores.iter().map(RunningStore::file).collect();
     Ok(ProxyStatus {
         proxy: running.proxy.gauges(),
-        purger: running.proxy.purger(),
+        handle: running.proxy.handle(),
         token: running.token.clone(),
         hosts: reloader.settings().network.admin_hosts,
         reloader,

@@ -22,7 +22,7 @@ use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::server::Gauges;
-use foxy_proxy::server::purger::Purger;
+use foxy_proxy::server::handle::ProxyHandle;
 use foxy_store::{StoreHandle, StoreStatus};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -78,7 +78,7 @@ fn failures(store: &StoreHandle) -> u64 {
 
 pub struct ProxyStatus {
     pub proxy: Gauges,
-    pub purger: Purger,
+    pub handle: ProxyHandle,
     pub reloader: Rc<Reloader>,
     pub acme: Option<Rc<AcmeKeeper>>,
     /// Sends the requests for upgrades to the loop that operates the proxy.
@@ -195,7 +195,7 @@ impl Operated for ProxyStatus {
         let numbered = self.stores.iter().enumerate();
         let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
         exposition.out_of_use(&out.collect::<Vec<_>>());
-        exposition.rules(&self.purger.rules().counts());
+        exposition.rules(&self.handle.rules().counts());
         exposition.servers(&self.proxy.servers());
         if let Some(keeper) = &self.acme {
             keeper.expose(&mut exposition);
@@ -223,7 +223,7 @@ impl Operated for ProxyStatus {
     }
 
     fn rules(&self) -> &RulesInForce {
-        self.purger.rules()
+        self.handle.rules()
     }
 
     fn reload(&self, is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>> {
@@ -263,13 +263,13 @@ impl Operated for ProxyStatus {
     }
 
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
-        let purger = self.purger.clone();
-        Box::pin(async move { purger.purge(&request.scopes, request.strength).await })
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.purge(&request.scopes, request.strength).await })
     }
 
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation> {
-        let purger = self.purger.clone();
+        let handle = self.handle.clone();
         let ExplainRequest { method, url, asker, fields } = request.clone();
-        Box::pin(async move { purger.explain((&method, &url), &fields, asker).await })
+        Box::pin(async move { handle.explain((&method, &url), &fields, asker).await })
     }
 }

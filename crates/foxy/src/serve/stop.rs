@@ -32,8 +32,8 @@ pub async fn stop(
         _ = ended => terminal::report(Level::Info, "foxy: stopped"),
         () = again(signals) => terminal::report(Level::Warning, "foxy: stopped at once"),
         folder = silent_folder(status, stop_after) => {
-            let purger = status.purger.clone();
-            if let Some(kept) = in_thread("doubts", move || keep_doubts(&purger)) {
+            let handle = status.handle.clone();
+            if let Some(kept) = in_thread("doubts", move || keep_doubts(&handle)) {
                 // A list on the hanging disk cannot be written. The next start then treats the
                 // stores as after a killed process.
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;

@@ -58,7 +58,7 @@ fn a_denied_path_stays_denied_in_every_spelling() {
     }
     assert_eq!(origin.requests(), 0);
     assert_eq!(proxy.get(&origin.url("/public"), "").status, 200);
-    assert_eq!(proxy.proxy.purger().rules().counts(), [("private".to_owned(), 6)]);
+    assert_eq!(proxy.proxy.handle().rules().counts(), [("private".to_owned(), 6)]);
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn a_response_of_a_forbidden_type_is_not_stored_and_the_explanation_names_the_ru
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let purger = proxy.proxy.purger();
+    let handle = proxy.proxy.handle();
     let (url, local) = (origin.url("/x"), IpAddr::from([127, 0, 0, 1]).into());
-    let explanation = runtime.block_on(purger.explain(("GET", &url), &[], local)).to_string();
+    let explanation = runtime.block_on(handle.explain(("GET", &url), &[], local)).to_string();
     assert!(explanation.contains("no-video"), "{explanation}");
     assert!(explanation.contains("a rule of the operator forbids storage"), "{explanation}");
 }
@@ -169,19 +169,19 @@ fn new_rules_take_effect_at_once() {
     let proxy = proxy(Vec::new());
     let url = origin.url("/x");
     proxy.get(&url, "");
-    let purger = proxy.proxy.purger();
-    purger.rules().replace(rules(vec![(
+    let handle = proxy.proxy.handle();
+    handle.rules().replace(rules(vec![(
         "closed",
         path("/x"),
         access(Access::Deny { message: None }),
     )]));
     assert_eq!(proxy.get(&url, "").status, 403);
-    purger.rules().replace(OperatorRules::default());
+    handle.rules().replace(OperatorRules::default());
     assert!(proxy.get(&url, "").cache_status().contains("hit"));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let scopes = Named::Url.scopes(&url).expect("a URL");
-    runtime.block_on(purger.purge(&scopes, Strength::Hard)).expect("purged");
+    runtime.block_on(handle.purge(&scopes, Strength::Hard)).expect("purged");
     assert!(proxy.get(&url, "").cache_status().contains("uri-miss"));
 }
 

@@ -8,7 +8,7 @@ use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::core::users::{UserBook, password_line, token_line};
-use foxy_proxy::server::purger::NewSettings;
+use foxy_proxy::server::handle::NewSettings;
 use foxy_proxy::settings::ProxySettings;
 use foxy_rules::operator::{Access, Conditions, Effects, OperatorRule, OperatorRules};
 use foxy_testkit::client::Client;
@@ -132,7 +132,7 @@ fn the_user_of_an_intercepted_connect_sends_the_requests_inside_until_removed() 
         String::from_utf8_lossy(&answer)[9..12].to_owned()
     };
     assert_eq!(status("/x"), "200");
-    bench.proxy.proxy.purger().reload(NewSettings {
+    bench.proxy.proxy.handle().reload(NewSettings {
         rules: OperatorRules::default(),
         allow_client: Vec::new(),
         purge_from: Vec::new(),

@@ -83,7 +83,7 @@ fn a_reload_sends_requests_to_other_servers() {
         proxy.connect().ask(&format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n")).body
     };
     assert_eq!(get("/1"), b"old a.test");
-    proxy.proxy.purger().replace_origins(vec![group("shop", &[new.address])]);
+    proxy.proxy.handle().replace_origins(vec![group("shop", &[new.address])]);
     assert_eq!(get("/2"), b"new a.test");
     assert_eq!(get("/1"), b"old a.test", "stored responses stay");
 }
