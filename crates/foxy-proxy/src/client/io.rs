@@ -2,6 +2,7 @@
 
 use crate::client::http1_sender::Http1Sender;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
+use crate::core::tls::PresentedCertificates;
 use crate::core::transport::{ReadSide, Transport};
 use crate::intercept::Inside;
 use crate::request::answered::Progress;
@@ -10,7 +11,6 @@ use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -76,8 +76,8 @@ pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
-    /// The user that the client's TLS certificate names.
-    pub(crate) certified: Option<Arc<str>>,
+    /// What the client presented in its TLS handshake.
+    pub(crate) presented: Option<PresentedCertificates>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     /// The part of the memory budget for requests that a large head has reserved.
@@ -103,7 +103,7 @@ impl ClientConnection {
         Self {
             stream,
             inside: None,
-            certified: None,
+            presented: None,
             decoder,
             buffer,
             room: None,

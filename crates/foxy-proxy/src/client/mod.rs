@@ -11,6 +11,7 @@ use crate::client::http2::sender::Http2Sender;
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
+use crate::core::tls::PresentedCertificates;
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
@@ -53,11 +54,11 @@ impl Client<'_> {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
 
-    /// Returns the user that the client's TLS certificate names.
-    pub(crate) fn certified(&self) -> Option<&Arc<str>> {
+    /// Returns what the client presented in its TLS handshake.
+    pub(crate) fn presented(&self) -> Option<&PresentedCertificates> {
         match self {
-            Self::Http1(connection) => connection.certified.as_ref(),
-            Self::Http2(stream) => stream.certified,
+            Self::Http1(connection) => connection.presented.as_ref(),
+            Self::Http2(stream) => stream.presented,
         }
     }
 

@@ -161,13 +161,45 @@ impl HandshakeSettings {
         }
         Self { config: Arc::new(config), authorities }
     }
+
+    /// Returns the user of a client that presented these certificates in an earlier handshake
+    /// (`is_earlier`), or in a handshake with these settings.
+    fn user(
+        &self,
+        chain: &[CertificateDer<'_>],
+        is_earlier: bool,
+    ) -> Result<Option<Arc<str>>, CertificateRefusal> {
+        let Some(authorities) = &self.authorities else { return Ok(None) };
+        authorities.user(chain, is_earlier, clock::wall())
+    }
+}
+
+/// The certificates that a client presented in the handshake of its connection, or none.
+#[derive(Clone, Debug)]
+pub(crate) struct PresentedCertificates {
+    chain: Arc<[CertificateDer<'static>]>,
+    user: Option<Arc<str>>,
+    settings: Arc<HandshakeSettings>,
+    in_force: Live<HandshakeSettings>,
+}
+
+impl PresentedCertificates {
+    /// Returns the user that the client's certificate names. If a reload has changed the
+    /// authorities, verifies the certificate again. So no open connection outlives its authority.
+    pub(crate) fn user(&self) -> Result<Option<Arc<str>>, CertificateRefusal> {
+        let in_force = self.in_force.get();
+        if Arc::ptr_eq(&in_force, &self.settings) {
+            return Ok(self.user.clone());
+        }
+        in_force.user(&self.chain, true)
+    }
 }
 
 /// A connection after its TLS handshake.
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
-    /// The user that the client's certificate names.
-    pub(crate) user: Option<Arc<str>>,
+    /// `None` for a connection without TLS.
+    pub(crate) presented: Option<PresentedCertificates>,
 }
 
 /// The reason for which a TLS handshake with a client failed.
@@ -190,8 +222,8 @@ impl ClientTls {
         Self { certificates, handshake, challenges, refused: Arc::default() }
     }
 
-    /// Asks clients for certificates of these authorities from the next handshake on. Open
-    /// connections continue.
+    /// Asks clients for certificates of these authorities from the next handshake on, and verifies
+    /// the certificates of open connections again.
     pub fn ask_clients(&self, authorities: Option<ClientAuthorities>) {
         if self.handshake.get().authorities != authorities {
             self.handshake.replace(HandshakeSettings::new(&self.certificates, authorities));
@@ -255,15 +287,14 @@ impl ClientTls {
         let (_, session) = stream.get_ref();
         let chain = session.peer_certificates().unwrap_or_default();
         let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
-        let user = match &settings.authorities {
-            Some(authorities) => authorities.user(chain, is_resumed, clock::wall()),
-            None => Ok(None),
-        };
+        let (user, chain) = (settings.user(chain, is_resumed), chain.into());
         let user = match user {
             Ok(user) => user,
             Err(reason) => return Err(refuse(reason, stream.into_inner().0)),
         };
-        Ok(AcceptedTls { transport: Transport::tls(stream), user })
+        let in_force = self.handshake.clone();
+        let presented = Some(PresentedCertificates { chain, user, settings, in_force });
+        Ok(AcceptedTls { transport: Transport::tls(stream), presented })
     }
 }
 

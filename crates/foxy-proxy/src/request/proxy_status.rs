@@ -30,7 +30,8 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::TooManyConnections
         | ErrorReason::TooManyOfClient
         | ErrorReason::NoRoomForHead => "proxy_internal_response",
-        ErrorReason::ClientNotAllowed
+        ErrorReason::CertificateUntrusted
+        | ErrorReason::ClientNotAllowed
         | ErrorReason::CredentialsBusy
         | ErrorReason::CredentialsNeeded
         | ErrorReason::DeniedByRule

@@ -27,6 +27,9 @@ pub enum ErrorReason {
     /// A request inside an intercepted CONNECT names another authority than the CONNECT (RFC 9110
     /// §15.5.20).
     Misdirected,
+    /// A reload has changed the authorities of clients, and the certificate of this connection
+    /// belongs to none of them.
+    CertificateUntrusted,
     /// No origin of this reverse proxy serves the host (RFC 9110 §15.5.20).
     UnknownHost,
     /// Origins of this reverse proxy serve the host, but not the path.
@@ -101,7 +104,7 @@ impl ErrorReason {
             Self::CredentialsNeeded => 407,
             Self::CredentialsBusy | Self::RateLimited { .. } => 429,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
-            Self::Misdirected | Self::UnknownHost => 421,
+            Self::Misdirected | Self::CertificateUntrusted | Self::UnknownHost => 421,
             Self::UnknownPath => 404,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
@@ -124,6 +127,7 @@ impl ErrorReason {
             Self::ConnectToReverse => "connect-to-reverse",
             Self::ConnectInside => "connect-inside-tls",
             Self::Misdirected => "misdirected",
+            Self::CertificateUntrusted => "certificate-untrusted",
             Self::UnknownHost => "unknown-host",
             Self::UnknownPath => "unknown-path",
             Self::BadAuthority => "bad-authority",
@@ -165,6 +169,10 @@ impl ErrorReason {
             }
             Self::Misdirected => {
                 "the request names another host than its CONNECT; open a CONNECT to that host"
+            }
+            Self::CertificateUntrusted => {
+                "no authority in client-ca signed the certificate of this connection; open another \
+                 connection"
             }
             Self::UnknownHost => {
                 "this reverse proxy serves no such host; its operator can list the host in `hosts` \
@@ -261,6 +269,7 @@ mod tests {
             ErrorReason::ConnectToReverse,
             ErrorReason::ConnectInside,
             ErrorReason::Misdirected,
+            ErrorReason::CertificateUntrusted,
             ErrorReason::UnknownHost,
             ErrorReason::UnknownPath,
             ErrorReason::BadAuthority,

@@ -181,7 +181,7 @@ pub(crate) fn begin(
 ) {
     let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
     let state =
-        ConnectionState { idle: Rc::clone(&idle), activity: activity.clone(), certified: None };
+        ConnectionState { idle: Rc::clone(&idle), activity: activity.clone(), presented: None };
     let worker = Rc::clone(worker);
     // The connection counts as idle only when its task waits for a request.
     activity.begin_work();
@@ -197,8 +197,8 @@ pub(crate) fn begin(
             if let Some((accepted, peer)) =
                 prepare(&worker, tls, stream, peer, is_balanced, &place).await
             {
-                let AcceptedTls { transport, user: certified } = accepted;
-                let state = ConnectionState { certified, ..state };
+                let AcceptedTls { transport, presented } = accepted;
+                let state = ConnectionState { presented, ..state };
                 connection::serve(worker, transport, peer, state).await;
             }
             drop(place);
@@ -283,7 +283,7 @@ async fn prepare(
         }
     }
     let accepted = match tls {
-        None => AcceptedTls { transport: Transport::Plain(stream), user: None },
+        None => AcceptedTls { transport: Transport::Plain(stream), presented: None },
         Some(tls) => accept_tls(worker, &tls, stream, peer).await?,
     };
     Some((accepted, peer))

@@ -7,6 +7,7 @@ use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
 use crate::core::places::Activity;
+use crate::core::tls::PresentedCertificates;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ConnectionFate};
@@ -21,7 +22,6 @@ use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -37,8 +37,8 @@ pub(crate) struct ConnectionState {
     /// True while the connection waits for the first byte of the next request.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
-    /// The user that the client's TLS certificate names.
-    pub(crate) certified: Option<Arc<str>>,
+    /// What the client presented in its TLS handshake.
+    pub(crate) presented: Option<PresentedCertificates>,
 }
 
 pub(crate) async fn serve(
@@ -48,7 +48,7 @@ pub(crate) async fn serve(
     state: ConnectionState,
 ) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
-    connection.certified.clone_from(&state.certified);
+    connection.presented.clone_from(&state.presented);
     loop {
         state.idle.set(connection.buffer.is_empty());
         state.activity.begin_wait(Instant::now());

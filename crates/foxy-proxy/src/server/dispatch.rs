@@ -64,8 +64,9 @@ pub(crate) async fn request(
         Plan::Refuse(reason) => {
             // The client of a refused CONNECT may still send bytes that it meant for the tunnel.
             // They must not be parsed as requests, so the connection must close.
-            let options =
-                AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
+            let ends =
+                head.method == Method::Connect || reason == ErrorReason::CertificateUntrusted;
+            let options = AnswerOptions { keep: options.keep && !ends, ..options };
             let text = text.as_deref().unwrap_or(reason.description());
             let result = match auto_config_file(settings, head, over, reason) {
                 Some(file) => auto_config(worker, &mut sender, options, file).await,

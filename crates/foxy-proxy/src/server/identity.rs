@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::core::authentication::NoUser;
 use crate::core::counters::Counter;
 use crate::core::places::ClientBlock;
+use crate::core::tls::PresentedCertificates;
 use crate::request::auto_config;
 use crate::request::reason::ErrorReason;
 use crate::worker::Worker;
@@ -38,8 +39,10 @@ async fn user(
     client: &Client<'_>,
     asks: ClientBlock,
 ) -> Result<Option<Arc<str>>, ErrorReason> {
-    if let Some(user) = client.certified() {
-        return Ok(Some(Arc::clone(user)));
+    match client.presented().map(PresentedCertificates::user) {
+        Some(Ok(Some(user))) => return Ok(Some(user)),
+        Some(Err(_)) => return Err(ErrorReason::CertificateUntrusted),
+        Some(Ok(None)) | None => {}
     }
     let authenticator = &worker.shared.authenticator;
     let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");

@@ -4,6 +4,7 @@
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
 use crate::client::io::ReadEnd;
+use crate::core::tls::PresentedCertificates;
 use crate::intercept::Inside;
 use crate::upstream::Scheme;
 use bytes::{Buf, Bytes};
@@ -15,7 +16,6 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -32,8 +32,8 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) scheme: Scheme,
     /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
-    /// The user that the client's TLS certificate names.
-    pub(crate) certified: Option<&'a Arc<str>>,
+    /// What the client presented in its TLS handshake.
+    pub(crate) presented: Option<&'a PresentedCertificates>,
 }
 
 impl Http2Stream<'_> {

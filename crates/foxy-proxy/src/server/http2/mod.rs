@@ -5,6 +5,7 @@
 pub(crate) mod stream;
 
 use crate::client::io::{COPIES_OF_HEAD, ClientConnection, ReadTimer, SMALL_HEAD};
+use crate::core::tls::PresentedCertificates;
 
 use crate::client::http2::io::{Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
@@ -23,7 +24,6 @@ use h2::{Reason, RecvStream};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -80,8 +80,8 @@ pub(crate) struct SharedByStreams {
     scheme: Scheme,
     /// The intercepted CONNECT around the connection.
     inside: Option<Rc<Inside>>,
-    /// The user that the client's TLS certificate names.
-    certified: Option<Arc<str>>,
+    /// What the client presented in its TLS handshake.
+    presented: Option<PresentedCertificates>,
 }
 
 /// State that the tasks of a connection's streams share.
@@ -181,7 +181,7 @@ pub(crate) async fn serve(
         peer,
         scheme: connection.stream.scheme(),
         inside: connection.inside.clone().map(Rc::new),
-        certified: connection.certified.clone(),
+        presented: connection.presented.clone(),
     };
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));

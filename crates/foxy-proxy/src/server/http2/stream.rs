@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    SharedByStreams { peer, scheme, inside, certified }: SharedByStreams,
+    SharedByStreams { peer, scheme, inside, presented }: SharedByStreams,
     received: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
     open: OpenStream,
@@ -64,8 +64,8 @@ pub(crate) async fn serve(
     let (ended, bytes) = match (&mut log.read, &found) {
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
-            let (inside, certified) = (inside.as_deref(), certified.as_ref());
-            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside, certified };
+            let (inside, presented) = (inside.as_deref(), presented.as_ref());
+            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside, presented };
             let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {

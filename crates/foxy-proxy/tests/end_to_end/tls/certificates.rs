@@ -179,17 +179,32 @@ fn a_resumed_session_keeps_its_user_until_the_authorities_change() {
 }
 
 #[test]
-fn new_authorities_hold_for_new_connections_and_open_ones_go_on() {
+fn new_authorities_hold_for_new_and_open_connections() {
     let (origin, world) =
         (TestOrigin::start(|_, _| ok("", b"x")), World::new(CertificateNeed::Required));
     let proxy = world.proxy(&origin);
     let config = world.client(Some(&certificate(&world.authority, "ann", VALID)));
     let mut open = connect_with(&proxy, &config);
-    open.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
-    open.read_exact(&mut [0; 12]).expect("an answer");
+    let mut ask = || {
+        open.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        while !answer.ends_with(b"\r\n\r\nx") && open.read(&mut byte).is_ok_and(|read| read > 0) {
+            answer.push(byte[0]);
+        }
+        String::from_utf8(answer).expect("text")
+    };
+    assert!(ask().starts_with("HTTP/1.1 200 "));
     let new = TestAuthority::new();
+    let both = [world.authority.pem(), new.pem()];
+    let both =
+        ClientAuthorities::read(both.iter().map(String::as_bytes), CertificateNeed::Required);
+    world.tls.ask_clients(Some(both.expect("two authorities")));
+    assert!(ask().starts_with("HTTP/1.1 200 "), "its authority is still trusted");
     world.tls.ask_clients(Some(trust(&new, CertificateNeed::Required)));
-    assert!(get(&mut open, "a.test").is_ok());
+    let refused = ask();
+    assert!(refused.starts_with("HTTP/1.1 421 "), "{refused}");
+    assert!(refused.contains("\r\nConnection: close\r\n"), "{refused}");
     assert!(status(&proxy, &config).is_err());
     let config = world.client(Some(&certificate(&new, "ann", VALID)));
     assert_eq!(status(&proxy, &config), Ok(200));
