@@ -2,7 +2,7 @@
 
 use crate::client::http1_sender::Http1Sender;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 use crate::core::transport::{ReadSide, Transport};
 use crate::intercept::Inside;
 use crate::request::answered::Progress;
@@ -77,7 +77,7 @@ pub(crate) struct ClientConnection {
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
     /// What the client presented in its TLS handshake.
-    pub(crate) presented: Option<PresentedCertificates>,
+    pub(crate) presented: Option<HandshakeFacts>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     /// The part of the memory budget for requests that a large head has reserved.

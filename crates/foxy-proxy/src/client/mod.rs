@@ -11,7 +11,7 @@ use crate::client::http2::sender::Http2Sender;
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
@@ -55,7 +55,7 @@ impl Client<'_> {
     }
 
     /// Returns what the client presented in its TLS handshake.
-    pub(crate) fn presented(&self) -> Option<&PresentedCertificates> {
+    pub(crate) fn presented(&self) -> Option<&HandshakeFacts> {
         match self {
             Self::Http1(connection) => connection.presented.as_ref(),
             Self::Http2(stream) => stream.presented,

@@ -174,16 +174,22 @@ impl HandshakeSettings {
     }
 }
 
-/// The certificates that a client presented in the handshake of its connection, or none.
+/// What a client presented in the TLS handshake of its connection.
 #[derive(Clone, Debug)]
-pub(crate) struct PresentedCertificates {
+pub(crate) struct HandshakeFacts {
+    /// The name that the client gave to this server.
+    server_name: Option<Arc<str>>,
     chain: Arc<[CertificateDer<'static>]>,
     user: Option<Arc<str>>,
     settings: Arc<HandshakeSettings>,
     in_force: Live<HandshakeSettings>,
 }
 
-impl PresentedCertificates {
+impl HandshakeFacts {
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
     /// Returns the user that the client's certificate names. If a reload has changed the
     /// authorities, verifies the certificate again. So no open connection outlives its authority.
     pub(crate) fn user(&self) -> Result<Option<Arc<str>>, CertificateRefusal> {
@@ -199,7 +205,7 @@ impl PresentedCertificates {
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
     /// `None` for a connection without TLS.
-    pub(crate) presented: Option<PresentedCertificates>,
+    pub(crate) presented: Option<HandshakeFacts>,
 }
 
 /// The reason for which a TLS handshake with a client failed.
@@ -288,12 +294,13 @@ impl ClientTls {
         let chain = session.peer_certificates().unwrap_or_default();
         let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
         let (user, chain) = (settings.user(chain, is_resumed), chain.into());
+        let server_name = session.server_name().map(Arc::from);
         let user = match user {
             Ok(user) => user,
             Err(reason) => return Err(refuse(reason, stream.into_inner().0)),
         };
         let in_force = self.handshake.clone();
-        let presented = Some(PresentedCertificates { chain, user, settings, in_force });
+        let presented = Some(HandshakeFacts { server_name, chain, user, settings, in_force });
         Ok(AcceptedTls { transport: Transport::tls(stream), presented })
     }
 }

@@ -2,7 +2,7 @@
 //! serves it on its own address, as `/proxy.pac` and under the well-known name `/wpad.dat`.
 
 use crate::upstream::{NoProxy, Scheme};
-use foxy_http::{Authority, Method, RequestHead, TargetForm};
+use foxy_http::{Authority, Method, RequestHead, TargetForm, Version};
 
 /// The function that a browser calls for each URL. It calls no function of the browser, because
 /// some of them look names up. `file` replaces `TESTS` and `"PROXY"`.
@@ -69,10 +69,23 @@ impl AutoConfig {
     }
 }
 
-/// Returns true if the request asks the proxy itself for its PAC file.
-pub(crate) fn is_asked(head: &RequestHead) -> bool {
-    matches!(head.method, Method::Get | Method::Head)
-        && matches!(head.target.form(), TargetForm::Origin(b"/proxy.pac" | b"/wpad.dat"))
+/// Returns true if the request asks the proxy itself for its PAC file. `own_name` is the name of
+/// the proxy in the client's TLS handshake.
+pub(crate) fn is_asked(head: &RequestHead, own_name: Option<&str>) -> bool {
+    let is_file = |path: &[u8]| matches!(path, b"/proxy.pac" | b"/wpad.dat");
+    let is_own = |authority: &[u8]| {
+        let host = Authority::parse(authority).map(|authority| authority.host);
+        host.zip(own_name).is_some_and(|(host, own)| host.eq_ignore_ascii_case(own))
+    };
+    let asks = match head.target.form() {
+        TargetForm::Origin(path) => is_file(path),
+        // A request of HTTP/2 names the proxy in the same way as an origin.
+        TargetForm::Absolute { authority, path, .. } => {
+            head.version == Version::Http2 && is_file(path) && is_own(authority)
+        }
+        TargetForm::Authority(_) | TargetForm::Asterisk => false,
+    };
+    asks && matches!(head.method, Method::Get | Method::Head)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
 use crate::core::places::Activity;
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ConnectionFate};
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionState {
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
     /// What the client presented in its TLS handshake.
-    pub(crate) presented: Option<PresentedCertificates>,
+    pub(crate) presented: Option<HandshakeFacts>,
 }
 
 pub(crate) async fn serve(

@@ -10,13 +10,12 @@ use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::asker::Asker;
-use crate::request::auto_config;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::server::identity::identified;
+use crate::server::identity::{asks_for_file, identified};
 use crate::server::request_log::Ended;
 use crate::server::steering::{Steering, steer};
 use crate::server::tunnelling::{switched, tunnel};
@@ -45,6 +44,7 @@ pub(crate) async fn request(
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
+    let file = auto_config_file(settings, head, over, client);
     let (user, refusal) = identified(worker, head, client, asks, refusal).await;
     let asker = Asker { client: peer.ip(), user };
     let (mut receiver, mut sender) = client.split(settings.client_write);
@@ -57,21 +57,22 @@ pub(crate) async fn request(
     }
     let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
+    let is_for_file = matches!(
+        planned,
+        Plan::Refuse(ErrorReason::NotAProxyRequest) | Plan::LookUp(..) | Plan::Forward(..)
+    );
+    if let Some(file) = file.filter(|_| is_for_file) {
+        let result = auto_config(worker, &mut sender, options, file).await;
+        let ended = drained(&mut receiver, settings, result).await;
+        return (ended, sender.sent());
+    }
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // The client of a refused CONNECT may still send bytes that it meant for the tunnel.
-            // They must not be parsed as requests, so the connection must close.
-            let ends =
-                head.method == Method::Connect || reason == ErrorReason::CertificateUntrusted;
-            let options = AnswerOptions { keep: options.keep && !ends, ..options };
-            let text = text.as_deref().unwrap_or(reason.description());
-            let result = match auto_config_file(settings, head, over, reason) {
-                Some(file) => auto_config(worker, &mut sender, options, file).await,
-                None => answer::error_with_text(worker, &mut sender, options, reason, text).await,
-            };
+            let text = text.as_deref();
+            let result = refused(worker, &mut sender, (head, options), reason, text).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
@@ -183,14 +184,30 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Returns the PAC file, if a refused request asks for it and the operator wants it served.
+/// Answers with an error. `text` replaces the description of the reason.
+async fn refused(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    (head, options): (&RequestHead, AnswerOptions),
+    reason: ErrorReason,
+    text: Option<&str>,
+) -> Result<Answered, Aborted> {
+    // The client of a refused CONNECT may still send bytes that it meant for the tunnel. They must
+    // not be parsed as requests, so the connection must close.
+    let ends = head.method == Method::Connect || reason == ErrorReason::CertificateUntrusted;
+    let options = AnswerOptions { keep: options.keep && !ends, ..options };
+    let text = text.unwrap_or(reason.description());
+    answer::error_with_text(worker, sender, options, reason, text).await
+}
+
+/// Returns the PAC file, if the request asks for it and the operator wants it served.
 fn auto_config_file(
     settings: &ProxySettings,
     head: &RequestHead,
     over: Scheme,
-    reason: ErrorReason,
+    client: &Client<'_>,
 ) -> Option<String> {
-    let is_asked = reason == ErrorReason::NotAProxyRequest && auto_config::is_asked(head);
+    let is_asked = asks_for_file(settings, head, client);
     settings.auto_config.as_ref().filter(|_| is_asked)?.file(head, over)
 }
 

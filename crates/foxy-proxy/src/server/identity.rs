@@ -4,9 +4,10 @@ use crate::client::Client;
 use crate::core::authentication::NoUser;
 use crate::core::counters::Counter;
 use crate::core::places::ClientBlock;
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 use crate::request::auto_config;
 use crate::request::reason::ErrorReason;
+use crate::settings::ProxySettings;
 use crate::worker::Worker;
 use foxy_http::{Method, RequestHead};
 use std::sync::Arc;
@@ -39,14 +40,14 @@ async fn user(
     client: &Client<'_>,
     asks: ClientBlock,
 ) -> Result<Option<Arc<str>>, ErrorReason> {
-    match client.presented().map(PresentedCertificates::user) {
+    match client.presented().map(HandshakeFacts::user) {
         Some(Ok(Some(user))) => return Ok(Some(user)),
         Some(Err(_)) => return Err(ErrorReason::CertificateUntrusted),
         Some(Ok(None)) | None => {}
     }
     let authenticator = &worker.shared.authenticator;
     let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");
-    if is_purge || auto_config::is_asked(head) || !authenticator.is_needed() {
+    if is_purge || asks_for_file(worker.settings(), head, client) || !authenticator.is_needed() {
         return Ok(None);
     }
     let user = match client.inside() {
@@ -66,4 +67,16 @@ async fn user(
             ErrorReason::CredentialsBusy
         }
     })
+}
+
+/// Returns true if the client asks for the PAC file, and the proxy serves it.
+pub(crate) fn asks_for_file(
+    settings: &ProxySettings,
+    head: &RequestHead,
+    client: &Client<'_>,
+) -> bool {
+    let own_name = client.presented().and_then(HandshakeFacts::server_name);
+    settings.auto_config.is_some()
+        && settings.mode.is_forward()
+        && auto_config::is_asked(head, own_name)
 }

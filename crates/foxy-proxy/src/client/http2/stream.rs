@@ -4,7 +4,7 @@
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
 use crate::client::io::ReadEnd;
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 use crate::intercept::Inside;
 use crate::upstream::Scheme;
 use bytes::{Buf, Bytes};
@@ -33,7 +33,7 @@ pub(crate) struct Http2Stream<'a> {
     /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
     /// What the client presented in its TLS handshake.
-    pub(crate) presented: Option<&'a PresentedCertificates>,
+    pub(crate) presented: Option<&'a HandshakeFacts>,
 }
 
 impl Http2Stream<'_> {

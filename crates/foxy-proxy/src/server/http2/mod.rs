@@ -5,7 +5,7 @@
 pub(crate) mod stream;
 
 use crate::client::io::{COPIES_OF_HEAD, ClientConnection, ReadTimer, SMALL_HEAD};
-use crate::core::tls::PresentedCertificates;
+use crate::core::tls::HandshakeFacts;
 
 use crate::client::http2::io::{Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
@@ -81,7 +81,7 @@ pub(crate) struct SharedByStreams {
     /// The intercepted CONNECT around the connection.
     inside: Option<Rc<Inside>>,
     /// What the client presented in its TLS handshake.
-    presented: Option<PresentedCertificates>,
+    presented: Option<HandshakeFacts>,
 }
 
 /// State that the tasks of a connection's streams share.

@@ -1,10 +1,15 @@
 //! Tests that a forward proxy serves its PAC file only where the operator wants it.
 
 use crate::bench::{TestProxy, proxy_with};
+use crate::tls::clients::{certificates, trusting};
+use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::core::users::{UserBook, token_line};
 use foxy_proxy::request::auto_config::AutoConfig;
 use foxy_proxy::settings::ProxySettings;
+use foxy_testkit::certificates::TestAuthority;
 use foxy_testkit::client::Answered;
+use std::sync::Arc;
+use tokio_rustls::TlsConnector;
 
 fn proxy(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
     proxy_with(|settings| {
@@ -44,4 +49,48 @@ fn the_file_needs_an_allowed_client_but_no_credentials() {
     let others = vec!["127.0.0.2".parse().expect("a block")];
     let refusing = proxy(|settings| settings.allow_client = others.into());
     assert_eq!(asked(&refusing, "GET", "/proxy.pac").status, 403);
+}
+
+/// Browsers use HTTP/2 with each server that offers it. There a request names the proxy as it names
+/// an origin.
+#[tokio::test]
+async fn a_browser_gets_the_file_over_http_2_by_the_name_in_its_handshake() {
+    let authority = TestAuthority::new();
+    let users = UserBook::read(&token_line("ann").expect("a line").1).expect("sound");
+    let proxy = proxy(|settings| {
+        settings.listen_tls = vec![([127, 0, 0, 1], 0).into()];
+        let tls = ClientTls::new(certificates(&[&authority.sign(&["proxy.test"])]));
+        settings.client_tls = Some(tls);
+        settings.users = Some(users).into();
+    });
+    let mut config = trusting(&authority);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1]).await.expect("accepted");
+    let name = "proxy.test".try_into().expect("a name");
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await;
+    let (mut requests, connection) =
+        h2::client::handshake(stream.expect("a handshake")).await.expect("HTTP/2");
+    let asking = async {
+        for (url, expected) in [
+            ("https://proxy.test:3129/proxy.pac", 200),
+            ("https://PROXY.test/wpad.dat", 200),
+            ("https://other.test/proxy.pac", 407),
+            ("https://proxy.test/other", 407),
+        ] {
+            requests = requests.ready().await.expect("a connection");
+            let request = http::Request::get(url).body(()).expect("a request");
+            let (answer, _) = requests.send_request(request, true).expect("sent");
+            let mut answer = answer.await.expect("an answer");
+            assert_eq!(answer.status().as_u16(), expected, "{url}");
+            if url.ends_with("proxy.pac") && expected == 200 {
+                let text = answer.body_mut().data().await.expect("a body").expect("sent");
+                let text = String::from_utf8_lossy(&text).into_owned();
+                assert!(text.contains("\"HTTPS proxy.test:3129\""), "{text}");
+            }
+        }
+    };
+    tokio::select! {
+        () = asking => {}
+        end = connection => panic!("closed: {end:?}"),
+    }
 }
