@@ -36,7 +36,7 @@ pub struct NewAuthority<'a> {
     pub hosts: &'a [HostPattern],
     /// The current time. The authority becomes valid one hour earlier.
     pub now: WallTime,
-    /// Time from `now` until the authority expires.
+    /// Lifetime of the authority, counted from `now`.
     pub validity: Duration,
 }
 

@@ -23,12 +23,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Reads the process with the id `id`. Returns `None` if no such process exists.
+    /// Reads the entry of the process with the id `id` in `/proc`. Returns `None` if no such
+    /// process exists.
     pub fn find(id: u32) -> Option<Self> {
         Self::read(&Path::new("/proc").join(id.to_string()))
     }
 
-    /// Reads the current process.
+    /// Reads the entry of the calling process in `/proc`.
     pub fn own() -> Option<Self> {
         Self::read(Path::new("/proc/self"))
     }

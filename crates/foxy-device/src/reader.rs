@@ -58,8 +58,9 @@ impl Reader {
         Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }
 
-    /// Returns all `length` bytes from `offset` if they are cached. Returns `None` if a byte is not
-    /// cached or the read was skipped.
+    /// Returns all `length` bytes from `offset` if they are in the page cache. Returns `None` if a
+    /// byte is missing there. Also returns `None`, without any attempt, for the reads that are
+    /// skipped after a miss.
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.0.pause.is_on() {

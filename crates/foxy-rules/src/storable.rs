@@ -208,7 +208,8 @@ impl NotStoredReason {
         }
     }
 
-    /// Returns the RFC section that has the rule, or the document of the operator's rules.
+    /// Returns the RFC section that forbids to store the response. If an operator's rule forbids
+    /// it, returns the document that describes these rules.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule => "docs/configuration.md",

@@ -79,8 +79,9 @@ impl fmt::Display for OpenStoreError {
                  1048576)) DEVICE"
             ),
             Self::ForeignFolders => f.write_str(
-                "the folder holds folders named as a store's, but no ledger of a store; foxy does \
-                 not change them; move them away or choose another store path",
+                "the folder contains subfolders with the names of a store's subfolders, but lacks \
+                 the store's ledger; foxy does not change them; move them away or choose another \
+                 store path",
             ),
             Self::NotAFile => f.write_str(
                 "a link, folder or pipe has the name of the store's file, and foxy does not change \

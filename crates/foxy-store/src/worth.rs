@@ -36,8 +36,9 @@ impl Distance {
         self.0 > 0
     }
 
-    /// Returns whether the record is heavy. A store over its write budget keeps new heavy records
-    /// only in memory at first (defers them).
+    /// Returns whether the record is heavy, which means about twice the mean size or more. A store
+    /// that has used up its write budget (the limit of bytes written per day) first keeps new heavy
+    /// records only in memory.
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY_HALF_OCTAVES
     }

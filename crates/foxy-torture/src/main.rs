@@ -1,5 +1,6 @@
 //! The program `foxy-torture`: runs many random schedules against the schemes, or replays one
-//! script. It exits with 1 for a broken promise, and with 2 for unusable arguments.
+//! script. It exits with 1 if a scheme violates the store's contract, and with 2 for unusable
+//! arguments.
 
 use clap::Parser;
 use foxy_base::clock;

@@ -1,5 +1,5 @@
-//! Tests of the model. Each test makes a few requests and answers, and checks the verdict on the
-//! last answer.
+//! Tests of the model. Each test makes a few requests and answers, and checks how the model judges
+//! the last answer.
 
 use super::*;
 use foxy_store::{AbsentReason, Record, RefusedReason};

@@ -25,13 +25,14 @@ use std::time::Duration;
 /// loop.
 const SETTLE_LIMIT: u32 = 50_000;
 
-/// A broken promise of the store's contract, and the step of the script at which it broke.
+/// A violation of the store's contract (`foxy_store::contract`), and the step of the script that
+/// caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Index in the script of the step that broke the promise. It is the number of steps if the
-    /// promise broke after the last step, or if the scheme panicked.
+    /// Index in the script of the step at which the store violated its contract. The index is the
+    /// number of steps if the violation came after the last step, or if the scheme panicked.
     pub step: usize,
-    /// The broken promise.
+    /// The way in which the store violated its contract.
     pub violation: Violation,
 }
 
@@ -40,7 +41,7 @@ pub struct Failure {
 pub struct Outcome {
     /// A line for each request, operation and answer. Only [`explain`] fills the log.
     pub log: Vec<String>,
-    /// The first broken promise.
+    /// The first violation of the store's contract.
     pub failure: Option<Failure>,
     /// Counts of the events up to the failure or the end.
     pub tally: Tally,

@@ -1,6 +1,6 @@
 //! Shrinks a failing script: removes steps by delta debugging (Zeller and Hildebrandt 2002), then
-//! reduces numbers. A smaller script is kept only if it still breaks the same kind of promise,
-//! perhaps with another seed.
+//! reduces numbers. A smaller script is kept only if it still causes the same kind of
+//! `Violation`, perhaps with another seed.
 
 use crate::script::{Faults, Script, Step};
 

@@ -4,30 +4,31 @@ use crate::content::RecordName;
 use foxy_store::Ticket;
 use std::fmt;
 
-/// A broken promise. `foxy_store::contract` lists the promises by number.
+/// A violation of the store's contract. `foxy_store::contract` lists the rules of the contract as
+/// points 1 to 5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// Promise 4: an answer without a request, or a second answer to a request.
+    /// The store answered without a request, or answered a request twice (point 4 of the contract).
     AnsweredTwice(Ticket),
-    /// Promise 4: no answer, although the store waits for no disk operation or deadline.
+    /// The store did not answer, although it waits for no disk operation or deadline (point 4).
     NeverAnswered(Ticket),
-    /// Promise 4: an answer whose kind does not fit the request.
+    /// The kind of the answer does not fit the request (point 4).
     WrongKind(Ticket),
-    /// Promise 1: a record with bytes that no `put` of the script contained.
+    /// The store returned a record with bytes that no `put` of the script contained (point 1).
     WrongBytes {
         /// Number of the requested key.
         key: u32,
     },
-    /// Promise 1: a record of another key.
+    /// The store returned a record of another key (point 1).
     OtherKey {
         /// Number of the requested key.
         asked: u32,
         /// Name of the record in the answer.
         found: RecordName,
     },
-    /// Promises 1 and 3: a record that was replaced or removed before the `get`.
+    /// The store returned a record that was replaced or removed before the `get` (points 1 and 3).
     CameBack(RecordName),
-    /// Promise 2: the record of a `put` that was refused before the `get`.
+    /// The store returned the record of a `put` that it had refused before the `get` (point 2).
     RefusedPut(RecordName),
     /// A `get` found a record although a look-up just before had reported that the record is
     /// absent.
@@ -35,7 +36,7 @@ pub enum Violation {
         /// Number of the requested key.
         key: u32,
     },
-    /// Promise 5: the scheme exceeded a limit.
+    /// The scheme exceeded a limit of its settings (point 5).
     OverBound {
         /// The exceeded limit.
         what: Bound,

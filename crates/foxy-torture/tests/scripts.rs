@@ -1,5 +1,5 @@
-//! Replays every script in `scripts/`. Each script once revealed a broken promise of a store. Also
-//! runs some thousand new schedules against every scheme.
+//! Replays every script in `scripts/`. Each script once made a store violate its contract
+//! (`foxy_store::contract`). Also runs some thousand new schedules against every scheme.
 
 use foxy_torture::campaign::Campaign;
 use foxy_torture::run;

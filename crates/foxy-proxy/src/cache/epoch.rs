@@ -69,8 +69,8 @@ pub(crate) enum WriteOrigin {
     /// The look-up found this response in the cache. It is written again, because the origin
     /// confirmed it or because it gets another key.
     Found,
-    /// Like `Found`, but other writes may have happened between the look-up and the start of the
-    /// watch.
+    /// Like `Found`, but the cache may have written under the URL after the look-up began and
+    /// before the [`Watch`] existed.
     FoundEarlier,
 }
 
@@ -337,7 +337,8 @@ pub(crate) struct Watch {
     pub(crate) epoch: Epoch,
     /// Position in the order of events at which the look-up of the request began.
     looked: u64,
-    /// True if writes may have happened between the look-up and the start of the watch.
+    /// True if the cache may have written under the URL after the look-up began but before this
+    /// watch existed. The watch does not remember such writes.
     pub(crate) late: bool,
     /// True if an older response may be stored or in flight. The new response then has to replace
     /// the older response.

@@ -43,7 +43,7 @@ pub(crate) struct FlightState {
 
 impl FlightState {
     /// Adds a reader at the first byte of the body. If the beginning is no longer in memory but can
-    /// be read from the store, adds a late reader. Returns the reader's number.
+    /// be read from the store, adds a late reader ([`Behind::Late`]). Returns the reader's number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
         if matches!(self.ended, Some(Err(_))) || (self.first > 0 && !can_be_read_back) {
             return None;
@@ -75,8 +75,9 @@ impl FlightState {
         }
     }
 
-    /// Gives a late reader a position in the bytes in memory. The reader must have read every byte
-    /// before `at`, and the next byte must be in memory. Returns false otherwise.
+    /// Lets a late reader ([`Behind::Late`]) continue with the bytes in memory. The reader must
+    /// have read every byte before the byte position `at`, and memory must still have all later
+    /// bytes that have arrived. Returns false otherwise.
     pub(crate) fn catch_up(&mut self, reader: u64, at: u64) -> bool {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;

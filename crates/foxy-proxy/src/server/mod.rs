@@ -248,9 +248,9 @@ impl Proxy {
     }
 
     /// Accepts no more connections, because another process takes over. Returns the listening
-    /// sockets. Gives idle connections to `heir`, if they can move. Each other connection closes
-    /// after its next request. Requests are answered without the cache. The purge keeper must tell
-    /// the other process about purges.
+    /// sockets. Gives each idle connection that can move to another process (see [`IdleClient`]) to
+    /// `heir`. Each other connection closes after its next request. Requests are answered without
+    /// the cache. From now on, the `PurgeKeeper` must send each purge to the other process.
     pub fn leave(&mut self, heir: Option<Heir>) -> Vec<SharedListener> {
         if let Some(heir) = heir {
             // A second call has no effect, because a proxy leaves only once.

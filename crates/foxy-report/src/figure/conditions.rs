@@ -1,5 +1,6 @@
-//! The conditions of a verdict. A row whose run does not meet them has no verdict, and its table
-//! shows the reasons instead.
+//! The conditions of a verdict: the word, such as *reproduced*, that says how well our value agrees
+//! with the paper's value. A row whose run does not meet the conditions has no verdict, and its
+//! table shows the reasons instead.
 //!
 //! The cache is filled once when a run has written as many bytes as the cache can hold.
 
@@ -43,7 +44,8 @@ pub enum Condition {
         /// Whether our counts show this cause.
         shown: bool,
     },
-    /// The experiment at another scale gives the same verdict.
+    /// The same experiment at another scale (size of trace, memory and disk) gives the same
+    /// verdict.
     TwoScales {
         /// The other scale and the verdict at that scale. `None` if the experiment ran at one scale
         /// only.
@@ -66,11 +68,12 @@ pub enum NoVerdictReason {
     OutsideWindow,
     /// Our counts do not show the cause that the paper names.
     CauseNotShown,
-    /// The experiment ran at one scale only.
+    /// The experiment ran at only one scale (size of trace, memory and disk).
     OneScale,
-    /// The experiment has another verdict at another scale.
+    /// The same experiment at another scale has another verdict.
     ScalesDisagree,
-    /// Our value cannot miss the quoted value, because an input was fitted to it.
+    /// An input of the experiment was fitted to the paper's value. So our value agrees in any case,
+    /// which proves nothing.
     FittedToQuote,
     /// The table of quotes (`quotes.tsv`) has no entry for the row.
     NotInQuotes,
@@ -149,7 +152,7 @@ impl fmt::Display for Condition {
             }
             Self::TwoScales { other: None } => f.write_str("one scale"),
             Self::TwoScales { other: Some((scale, verdict)) } => {
-                write!(f, "at scale {}: {verdict}", super::scale_text(*scale))
+                write!(f, "verdict at scale {}: {verdict}", super::scale_text(*scale))
             }
             Self::Fitted => f.write_str("fitted input"),
         }

@@ -19,7 +19,7 @@ pub(super) const NUMBERS: usize = (PAGE - HEADER) / 8;
 pub(super) const BLOCKS_AT: u64 = 2 * PAGE as u64;
 pub(super) const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// The lowest valid sequence number of each file number.
+/// For each file number, the sequence number from which on records in this file are valid.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     blocks: Vec<Block>,

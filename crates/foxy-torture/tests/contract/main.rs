@@ -1,6 +1,6 @@
-//! The contract suite: tests the promises of `foxy_store::contract` for every scheme on every
-//! device. A new scheme or device needs one row in a table. The torture tests cover crashes and
-//! faults.
+//! The contract suite: tests the contract of stores (`foxy_store::contract`) with every scheme on
+//! every device. A new scheme or device needs one row in a table. The torture tests cover crashes
+//! and faults.
 
 mod place;
 mod policies;

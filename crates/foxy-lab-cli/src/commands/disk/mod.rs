@@ -58,7 +58,7 @@ fn serve_command() -> Command {
         .args([
             Arg::new("mountpoint")
                 .value_name("MOUNTPOINT")
-                .help("Empty folder in which the files of the disks appear")
+                .help("Empty folder in which each disk appears as a file")
                 .required(true)
                 .value_parser(value_parser!(PathBuf)),
             option("profile", "NAME", "Modelled disk: st15150w is the Seagate of the Squid paper")

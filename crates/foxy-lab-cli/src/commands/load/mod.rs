@@ -171,7 +171,7 @@ fn finish(
     experiment.scaled(scale(options)).finish(conclusion)
 }
 
-/// Returns the ratio of the load's durations to the durations of the workload at full scale.
+/// Returns the durations of the load divided by the durations of the same workload at full scale.
 pub fn scale(options: &LoadOptions) -> f64 {
     match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),

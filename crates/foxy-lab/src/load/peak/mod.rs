@@ -13,8 +13,7 @@ use foxy_workload::polymix::phases::Factors;
 use law::Law;
 use std::time::Duration;
 
-/// The number of cache fills at which the search ends. A fill is as many bytes as the cache can
-/// hold.
+/// The search ends after the workload has written this many times the cache's size (cache fills).
 pub const END: f64 = 2.0;
 /// The number of cache fills after which windows (spans of time with a constant load) count for the
 /// summary.

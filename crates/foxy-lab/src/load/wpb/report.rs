@@ -159,7 +159,7 @@ impl PointReport {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
-    /// Returns the first part in which no request got a correct answer.
+    /// Returns the first part of the benchmark in which the proxy answered no request correctly.
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }

@@ -85,8 +85,8 @@ pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
     }
 }
 
-/// Returns whether the row is a ratio. The verdict on a ratio must be the same at two scales
-/// (requirement R8 of `foxy figure requirements`).
+/// Returns whether the row of a figure is a ratio. A ratio gets a verdict, such as `reproduced`,
+/// only if experiments of two sizes agree on it (requirement R8 of `foxy figure requirements`).
 pub(super) fn is_ratio(row: &FigureRow) -> bool {
     row.unit.starts_with("times") || row.unit.starts_with('%')
 }

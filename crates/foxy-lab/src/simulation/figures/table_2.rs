@@ -97,8 +97,9 @@ fn runs_of<'a>(techniques: &'a [Technique], name: &str) -> &'a [Arc<TrialResult>
     found.map_or(&[], |technique| &technique.results)
 }
 
-/// Measures SQUIDMLA, the best technique that the paper cites from other work. The paper's value is
-/// from another machine, so only its gain over SQUID is compared.
+/// Measures SQUIDMLA, the best technique that the paper cites from other work. The paper's rate of
+/// SQUIDMLA is from another machine. So the row compares only the gain: the rate of SQUIDMLA
+/// divided by the rate of SQUID.
 fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
     let (squidmla, squid) = (lab.over_seeds(Trial::of("squidmla", 1)), runs_of(results, "SQUID"));
     let gains = ratios(&rates(&squidmla), &rates(squid));

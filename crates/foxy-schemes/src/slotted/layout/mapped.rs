@@ -186,7 +186,7 @@ impl Layout for Mapped {
     }
 
     /// Always returns true, so that the caller tries again to place the record. The file of the
-    /// cleared part is removed after its last record is dropped.
+    /// part that the caller cleared is removed as soon as all records in the part are freed.
     fn cleared(&mut self, _clear: bool) -> bool {
         true
     }

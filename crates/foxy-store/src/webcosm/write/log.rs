@@ -62,7 +62,7 @@ pub struct Log {
     /// time (see [`SlotMap`]).
     slots: u32,
     slot_map: SlotMap,
-    /// The number of the oldest segment whose slot is not free.
+    /// The number of the oldest segment whose place in the file is not free.
     pub tail: Sequence,
     /// The number of the next segment to start.
     pub next: Sequence,

@@ -114,7 +114,7 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     let right = match why {
         WriteError::InUse => "stop the other foxy, or name another folder with --store",
         WriteError::Lost | WriteError::OtherFolder | WriteError::System(_) => {
-            "it is outdated, because the stores were used differently since, and foxy can neither \
+            "the file contains an outdated list of purges, and foxy can neither \
              replace nor remove it; remove the file, or give this user the permission"
         }
     };

@@ -1,6 +1,6 @@
-//! Saves clock readings in each store's folder. With them, stored responses do not become younger
-//! if somebody sets the system's clock back while foxy is stopped. In the readings, the steady
-//! clock never goes back, and the civil clock is the system's date and time.
+//! Saves readings of two clocks in each store's folder. The *civil clock* is the system's date and
+//! time, and the *steady clock* never goes back. With the readings, stored responses do not become
+//! younger if somebody sets the system's clock back while foxy is stopped.
 
 use crate::failure::Failure;
 use crate::serve::purge::list::is_same_file;

@@ -1,6 +1,6 @@
-//! Purge keepers around an upgrade. A keeper executes purges and makes them durable. After the
-//! upgrade, the old process passes its purges on to the new process, because only that process may
-//! write the purge lists.
+//! Purge keepers around an upgrade. A *purge keeper* removes purged responses from the cache, and
+//! makes the purge durable. After the upgrade, the old process passes its purges on to the new
+//! process, because only that process may write the purge lists.
 
 use super::link::{Link, MAX_PACKET_BYTES, Message};
 use foxy_proxy::cache::purge::journal::{self, Series};
@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Largest size in bytes of the purges in a packet. The rest of the packet is for the message.
 const MAX_CONTENT_BYTES: usize = MAX_PACKET_BYTES - 1024;
 
-/// A keeper that passes purges on to another keeper, which can be replaced while foxy runs.
+/// A purge keeper that passes each purge on to an inner keeper. An upgrade replaces the inner
+/// keeper while foxy runs.
 pub struct SwitchingKeeper(RwLock<Arc<dyn PurgeKeeper>>);
 
 impl SwitchingKeeper {
@@ -37,7 +38,7 @@ struct WaitingPurge {
     reply: PurgeReply,
 }
 
-/// The keeper of the old process: sends purges to the new process.
+/// The purge keeper of the old process. It sends each purge to the new process.
 pub struct RemoteKeeper {
     link: Arc<Link>,
     /// Purges that the new process has not answered, by the number of their message. `None` after

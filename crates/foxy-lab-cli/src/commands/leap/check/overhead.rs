@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 const RATE: f64 = 1000.0;
 
-/// The names of the two paths in a table of the LEAP paper.
+/// The names that a table of the LEAP paper gives to the two compared paths.
 type Names = [&'static str; 2];
 const TABLE_2: Names = ["PT proxy direct", "PT proxy tested"];
 const TABLE_3: Names = ["direct", "inner LEAP"];

@@ -15,16 +15,17 @@ struct Pair {
     itself: [f64; 2],
 }
 
-/// The largest allowed difference between a hit and its miss, in milliseconds.
+/// The largest allowed difference between the durations of a hit and of the miss before it, in
+/// milliseconds.
 const BAR_MS: f64 = 2.0;
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Checks that a hit takes as long as its miss: the median and the 90th percentile of the time
-/// differences must be at most `BAR_MS`, plus the difference between two direct requests. One of
-/// five rounds must pass, because other work on the machine disturbs the times.
+/// Checks that a hit takes as long as the miss before it: the median and the 90th percentile of the
+/// time differences must be at most `BAR_MS`, plus the difference between two direct requests. One
+/// of five rounds must pass, because other work on the machine disturbs the times.
 fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     let mut seen = Vec::new();
     for _ in 0..5 {
