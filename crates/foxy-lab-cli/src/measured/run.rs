@@ -31,14 +31,15 @@ pub struct Measured {
     pub counts: DeviceCounts,
     pub syncs: u64,
     pub lost: u64,
-    /// The number of locality buffers that fit and the number requested, if not all fit.
+    /// If the store has no room for all requested locality buffers (a write buffer for each origin
+    /// server): how many fit, and how many were requested.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
 pub struct ReadAgain {
     pub rate: f64,
-    /// The number of reads that found no record. At a small scale, a large record displaces several
-    /// others.
+    /// The number of reads that found no record. In a run at a small scale, the store is so small
+    /// that a large record displaces several others.
     pub lost: u64,
 }
 

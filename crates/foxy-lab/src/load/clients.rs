@@ -30,8 +30,9 @@ struct Run {
     stream: Mutex<(RequestStream, u64)>,
     taken: AtomicU64,
     started: Instant,
-    /// The permits of an open loop. Each request adds one at its planned start, and a client takes
-    /// one before it sends.
+    /// The permits of an open loop, in which requests start at planned times. At the planned start
+    /// of a request, the pacing thread adds a permit. A client takes a permit before it sends a
+    /// request.
     due: Semaphore,
 }
 

@@ -35,7 +35,8 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Writes a response to the group if the group's verdict permits the write. Returns the verdict.
+/// Asks the group whether a response may be written, and if so, records the write. Returns the
+/// group's decision.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

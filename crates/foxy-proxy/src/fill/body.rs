@@ -28,8 +28,8 @@ const MAX_RESUMES: u32 = 3;
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
     NotNow,
-    /// The proxy must not join a rest to the body, because the origin has another response now or
-    /// may have.
+    /// The proxy must not fetch the rest of the body, because the origin may have another response
+    /// now.
     Never,
 }
 

@@ -253,8 +253,8 @@ impl Making<'_> {
         Ok(made)
     }
 
-    /// Makes the figures of the trace file: of the whole file, and of its beginning as the second
-    /// scale.
+    /// Makes the figures from the whole trace file. Makes them again from the beginning of the
+    /// file, which is the second, smaller scale.
     fn recorded(
         &self,
         wanted: &[Wanted],

@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// The results of a scheme, with one element for each seed of the random generator.
 pub(super) type Results = [Arc<TrialResult>];
 
-/// Returns the condition that each run wrote its cache full often enough (requirement R6 of `foxy
-/// figure requirements`).
+/// Returns the condition that each run wrote at least 1.5 times the cache's size (requirement R6 of
+/// `foxy figure requirements`).
 pub(super) fn fills(results: &[&Results]) -> Condition {
     let reached = |result: &Arc<TrialResult>| {
         result.observed.progress.last().map_or(0.0, |sample| sample.fills)

@@ -125,7 +125,8 @@ fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
     (last.asked - first.asked) as f64 / (last.seconds - first.seconds)
 }
 
-/// The width of a step of the picture, in fills. Shorter steps would show pending writes as noise.
+/// The width of a step of the picture, in cache fills (a fill writes as many bytes as the cache
+/// holds). Shorter steps would show pending writes as noise.
 const STEP: f64 = 0.25;
 
 /// Returns the rates while the cache fills, as multiples of the rate in the early part of the fill.

@@ -86,7 +86,8 @@ pub fn quoted_bars(values: impl IntoIterator<Item = Option<Value>>) -> Bars {
     Bars { name: "the paper".into(), look: Look::Quoted, values: values.into_iter().collect() }
 }
 
-/// The title of an axis with quotients contains these words. The axis shows 1, which is no gain.
+/// If the title of an axis contains these words, the axis shows quotients. Such an axis includes 1,
+/// which means no gain.
 const TIMES: &str = "times that";
 
 fn ends(plot: &Plot) -> [Vec<f64>; 2] {

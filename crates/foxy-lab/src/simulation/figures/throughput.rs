@@ -81,7 +81,8 @@ fn paper_minutes(technique: &str, utilization: f64) -> Line {
     paper(technique, [(utilization, changed(rate, whole_trace))])
 }
 
-/// Makes the two pictures of a sweep: completion times, and the gain that the paper speaks of.
+/// Makes two pictures over the utilizations of a sweep: the completion times, and the gain that the
+/// paper reports.
 fn over_utilization(
     titles: [&str; 2],
     minutes: Vec<Line>,

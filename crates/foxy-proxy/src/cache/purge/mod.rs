@@ -183,7 +183,7 @@ impl fmt::Display for NotPurged {
 }
 
 /// Callback that receives the result of a purge: the number of its last rule, or the reason of the
-/// failure. The keeper may call it on any thread.
+/// failure. The [`PurgeKeeper`] may call it on any thread.
 pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 
 /// Makes purges durable and puts them in force, in the order of the calls. The methods return
