@@ -127,7 +127,8 @@ impl Worker {
         &self.shared.settings
     }
 
-    /// Gives an idle connection to the heir of the proxy.
+    /// Gives an idle client connection to the function that takes connections over after
+    /// [`Course::Leave`].
     pub(crate) fn give_away(&self, stream: Transport, peer: SocketAddr) {
         if let (Transport::Plain(stream), Some(heir)) = (stream, self.shared.heir.get())
             && let Ok(stream) = stream.into_std()

@@ -136,7 +136,7 @@ mod tests {
         }
         for (k, &count) in (1..=13).zip(&seen) {
             let expected = f64::from(DRAWS) * (f64::from(k + 1) / f64::from(k)).ln() / 14f64.ln();
-            // The tolerance is four standard deviations of this count.
+            // The count may differ from its expected value by four standard deviations.
             assert!(
                 (f64::from(count) - expected).abs() < 4.0 * expected.sqrt(),
                 "{k}: {count}, {expected:.0}"

@@ -11,5 +11,5 @@ pub struct IdleClient {
     pub peer: SocketAddr,
 }
 
-/// Takes idle connections of a proxy that leaves.
+/// Receives the idle client connections of a proxy that another process replaces.
 pub type Heir = Box<dyn Fn(IdleClient) + Send + Sync>;

@@ -42,7 +42,7 @@ pub(crate) struct Flight {
     keeping: Mutex<Keeping>,
     kept: Notify,
     /// Limits the bytes in memory: bytes that the slowest reader has not read, and bytes that stay
-    /// for late readers.
+    /// for readers that joined late.
     memory_budget: Arc<MemoryBudget>,
 }
 
@@ -229,9 +229,9 @@ impl Reader {
         self.flight.state().is_late(self.number)
     }
 
-    /// Lets a late reader continue from memory instead of the store, if possible. The reader must
-    /// have read every byte before `at`, and the flight must have the next byte in memory. Returns
-    /// false otherwise.
+    /// Lets a reader that joined late continue from memory instead of the store, if possible. The
+    /// reader must have read every byte before `at`, and memory must still have all later bytes
+    /// that have arrived. Returns false otherwise.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }

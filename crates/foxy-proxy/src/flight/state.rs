@@ -150,8 +150,8 @@ impl FlightState {
     }
 
     /// Drops the chunks that every reader has read, but nothing before more than `window` bytes of
-    /// the body have arrived. While a late reader reads from the store, the last `window` bytes
-    /// stay too.
+    /// the body have arrived. While a late reader ([`Behind::Late`]) reads from the store, the last
+    /// `window` bytes stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {

@@ -100,8 +100,8 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // A late reader cannot read the flight if the beginning of the body is neither in
-                // memory nor in the store. Such readers share a new flight.
+                // A client that joins a flight late needs the beginning of the body from memory or
+                // from the store. Clients for which it is in neither share a new flight.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }

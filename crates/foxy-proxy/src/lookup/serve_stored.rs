@@ -36,7 +36,8 @@ pub(crate) enum Served {
     Lost(LostBody),
 }
 
-/// Serves a stored response. `looked` is the epoch of the look-up that found it.
+/// Serves a stored response. `looked` is the moment at which the look-up that found the response
+/// began.
 pub(crate) async fn serve_stored(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Largest number of servers of an origin, and of parent proxies, among which a request can choose.
 pub(crate) const MAX_CHOICES: usize = 64;
 
-/// Length of the rest after the first failure.
+/// Length of a rest (a time without requests for a server or parent) after the first failure.
 pub(crate) const FIRST_REST: Duration = Duration::from_millis(500);
 /// The rest doubles with each failure, at most this number of times. So the longest rest is 16 s,
 /// plus the random part.
@@ -17,7 +17,7 @@ const MAX_DOUBLINGS: u32 = 5;
 /// try a server again at the same moment.
 const JITTER: f64 = 0.25;
 
-/// Whether a failure during a rest makes the rest longer.
+/// Whether a failure during a rest (a time without requests) makes the rest longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhileResting {
     /// The failure does not count, because the failed request began before the rest.
@@ -72,7 +72,8 @@ impl Rest {
         }
     }
 
-    /// Ends the rest now. The next rest will still be longer than this rest.
+    /// Ends the rest now, so that the server or parent receives requests again. The next rest will
+    /// still be longer than this rest.
     pub(crate) fn end_early(&mut self, now: Instant) {
         self.until = self.until.min(now);
     }

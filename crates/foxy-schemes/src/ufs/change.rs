@@ -273,8 +273,8 @@ impl Ufs {
         }
     }
 
-    /// Removes a file from the index and deletes it. If the store has a ledger, the next commit of
-    /// the ledger makes the removal durable.
+    /// Removes a file from the index and deletes it. If the store has a ledger (a list of valid
+    /// record files), the next commit of the ledger makes the removal durable.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.index.slot(number);
         assert!(

@@ -14,7 +14,7 @@ const MAX_IN_FLIGHT: usize = 16;
 /// The commit in progress, and the answers that wait for this commit or the next commit.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    /// Ledger blocks that this commit must still write.
+    /// Numbers of the changed blocks of the ledger that this commit must still write.
     blocks: Vec<u32>,
     writing: usize,
     failed: Option<IoError>,
@@ -156,7 +156,8 @@ impl Ufs {
     }
 
     /// During an opening, handles the end of a commit. The store starts to serve when the ledger
-    /// durably excludes all files that the scan did not add to the index.
+    /// (the list of valid record files) durably excludes all files that the scan did not add to the
+    /// index.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;

@@ -46,7 +46,8 @@ pub(crate) use mapping::{AUFS, DISKD, MULTIPLE_DIRS, SINGLE_DIRECTORY, SQUIDL, U
 use scan::DirectoryScan;
 use std::collections::{HashMap, VecDeque};
 
-/// The ledger's file in the store's folder.
+/// Name of the file in the store's folder that contains the ledger (the list of valid record
+/// files).
 pub(crate) const LEDGER_NAME: &str = "foxy-ufs-ledger";
 const LEDGER: FileId = FileId(0);
 /// The snapshot's file in the store's folder.
@@ -82,8 +83,8 @@ enum UfsJob {
 enum UfsPhase {
     Opening,
     Scanning,
-    /// The scan is finished. The ledger is being written, so that files outside the index are no
-    /// longer valid.
+    /// The scan is finished. The store writes its ledger (list of valid record files), so that
+    /// files outside the index are no longer valid.
     Settling,
     Serving,
     Closing(Ticket),
@@ -102,15 +103,16 @@ pub(crate) struct Ufs {
     phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
-    /// The scan of the directories in progress. A store with a ledger scans before it serves. A
-    /// store without a ledger scans while it serves.
+    /// The scan of the directories in progress. A store with a ledger (a list of valid record
+    /// files) scans before it serves. A store without a ledger scans while it serves.
     scan: Option<DirectoryScan>,
     index: FileIndex,
     ledger: Ledger,
     commit: Commit,
     sequence: u64,
     now: Instant,
-    /// The time at which ledger changes are committed if no request waits for them.
+    /// The time at which changes of the ledger (the list of valid record files) are committed if no
+    /// request waits for them.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
     jobs: HashMap<IoId, UfsJob>,
@@ -165,8 +167,8 @@ impl Ufs {
         }
     }
 
-    /// Returns the space for records in bytes: the store's size minus the size of the ledger or
-    /// snapshot.
+    /// Returns the space for records in bytes: the store's size minus the size of the ledger (list
+    /// of valid record files) or of the snapshot (copy of the index).
     fn capacity(&self) -> u64 {
         let books = match self.settings.store.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.store.record_limit),

@@ -40,7 +40,8 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// Writes the superblock, or the ledger block before number `block`, a second time.
+    /// Writes the superblock, or the block before number `block` of the ledger (the list of valid
+    /// record files), a second time.
     Again {
         block: u32,
         length: usize,
@@ -201,7 +202,8 @@ impl Ufs {
         self.go(step, Awaited::Created, op, out);
     }
 
-    /// Writes the next ledger block again to its place. After the last block, syncs the ledger.
+    /// Writes the next block of the ledger (the list of valid record files) again to its place.
+    /// After the last block, syncs the ledger.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
@@ -210,8 +212,8 @@ impl Ufs {
         self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
-    /// Continues with the ledger or snapshot of the last run if that run had the same recovery
-    /// setting.
+    /// Continues with the ledger (list of valid record files) or the snapshot (copy of the index)
+    /// of the last run, if that run had the same recovery setting.
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {
@@ -251,8 +253,8 @@ impl Ufs {
         self.go(step, Awaited::Written, op, out);
     }
 
-    /// Returns both copies of the superblock as bytes. A store with a ledger never changes its
-    /// superblock.
+    /// Returns both copies of the superblock as bytes. A store with a ledger (a list of valid
+    /// record files) never changes its superblock.
     fn superblock(&self) -> IoBuffer {
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {

@@ -270,7 +270,7 @@ mod tests {
             let expected =
                 [plain, before, then, reload, POST_SHARE * special, HEAD_SHARE * special];
             for (count, share) in seen.manners.iter().zip(expected) {
-                // The tolerance is four standard deviations of this count.
+                // Each count may differ from its expected value by four standard deviations.
                 let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
                 assert!((count - seen.starts * share).abs() < tolerance, "{:?}", seen.manners);
             }
@@ -285,7 +285,7 @@ mod tests {
         for _ in 0..100 * servers {
             counts[stream.next_start(&FULL).document.server(servers) as usize] += 1;
         }
-        // Each count has the mean 100. The tolerance of 50 is five standard deviations.
+        // Each server should get 100 requests. A difference of 50 is five standard deviations.
         assert!(counts.iter().all(|count| (50..=150).contains(count)), "{counts:?}");
     }
 }

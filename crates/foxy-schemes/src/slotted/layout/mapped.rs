@@ -22,8 +22,8 @@ const PARTS: u32 = 16;
 struct Part {
     file: u64,
     slots: Cyclic,
-    /// Whether the part accepts no more records. When its last record is dropped, the file of the
-    /// part is removed.
+    /// Whether the part accepts no more records. When the last record in the part is dropped, the
+    /// file of the part is removed.
     retired: bool,
 }
 
