@@ -19,7 +19,8 @@ pub enum EntryState {
     /// A record that a get must not return, but that may still be whole on disk. The record was
     /// evicted or removed, or its header is damaged.
     Leftover,
-    /// A leftover whose place on disk receives new data. This overwrite is not durable yet.
+    /// A record as in [`Self::Leftover`], but its place on disk receives new data. This overwrite
+    /// is not durable yet.
     Dying,
     /// A free place in the array of entries.
     Vacant,

@@ -27,11 +27,13 @@ pub enum Content {
 /// The meaning of a cell's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shading {
-    /// Share of the cell's slots that hold live objects.
+    /// For each cell of the map, the share of its slots that hold live objects.
     Fullness,
-    /// Mean age of the cell's live objects. The number is the age that gets the oldest shade.
+    /// For each cell of the map, the mean age of its live objects. The number is the age that gets
+    /// the oldest shade.
     Age(u32),
-    /// Web site of the objects in most slots of the cell. Each site has a colour.
+    /// For each cell of the map, the web site whose objects are in most of its slots. Each site has
+    /// a colour.
     Site,
 }
 

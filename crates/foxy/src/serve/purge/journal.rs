@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const MAX_WAITING_PURGES: usize = 1024;
-/// Interval between checks whether the list files still exist.
+/// Interval between checks whether the files with the lists of purges still exist.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A store whose folder contains a copy of the purge list.
@@ -197,7 +197,7 @@ impl Lists {
 struct Listed {
     list: PurgeList,
     place: SeriesPlace,
-    /// Whether the store is out of use. foxy then no longer writes its list.
+    /// Whether the store is out of use. foxy then no longer writes the store's list of purges.
     is_out: bool,
 }
 
@@ -273,7 +273,8 @@ impl Writer {
         }
     }
 
-    /// Writes `rules` durably to the list with this number. `self.book` has all earlier purges.
+    /// Writes the purges `rules` durably to the list of the store with this number. `self.book` has
+    /// all earlier purges.
     fn keep(&mut self, number: usize, rules: &[Rule]) -> Result<(), WriteError> {
         let latest = self.book.latest() + rules.len() as u64;
         let kept = self.lists[number].list.keep(|| self.book.rules(), latest, rules);

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Name of the list file in a store's folder.
+/// Name of the file in a store's folder that lists the purges.
 pub const NAME: &str = "foxy.purges";
 /// Name of a new list file before foxy renames it to [`NAME`].
 const NEW_NAME: &str = "foxy.purges.new";
@@ -61,11 +61,12 @@ impl fmt::Display for Unsound {
 /// Reason why foxy cannot write a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// Another process has the list open.
+    /// Another process has the list of purges open.
     InUse,
-    /// Another program removed or replaced the list while foxy wrote it.
+    /// Another program removed or replaced the list of purges while foxy wrote it.
     Lost,
-    /// The folder was replaced after start-up, so the list would be in the wrong folder.
+    /// The store's folder was replaced after foxy's start, so a list of purges would be in the
+    /// wrong folder.
     OtherFolder,
     System(SystemError),
 }
@@ -112,7 +113,7 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// Reads the list in `folder`. [`WriteError::InUse`] is the only possible error.
+/// Reads the list of purges in `folder`. [`WriteError::InUse`] is the only possible error.
 pub fn read(folder: &Path) -> Result<FoundList, WriteError> {
     let path = folder.join(NAME);
     let unreadable =
@@ -168,7 +169,8 @@ impl PurgeList {
         Self { home: File::open(&folder), folder, series, open: None }
     }
 
-    /// Changes the identity of the list. The next write creates a new file.
+    /// Changes the identity (the [`Series`]) of the list of purges. The next write creates a new
+    /// file.
     pub fn begin(&mut self, series: Series) {
         self.series = series;
         self.open = None;
@@ -241,7 +243,8 @@ impl PurgeList {
         Ok(OpenList { file, next_block, length, first_length: length })
     }
 
-    /// Removes the list durably, so that no later start uses it. Succeeds if there is no list.
+    /// Removes the list of purges durably, so that no later start uses it. Succeeds if there is no
+    /// list.
     pub fn remove(&mut self) -> io::Result<()> {
         self.open = None;
         match fs::remove_file(self.folder.join(NAME)) {

@@ -58,7 +58,7 @@ impl fmt::Display for ForgottenReason {
 pub struct SeriesPlace {
     /// Position of a store while all stores are in use.
     pub complete: u64,
-    /// Position of the store while another store is out of use.
+    /// Position of the store among the remaining stores while another store is out of use.
     pub reduced: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct ListedStore {
 }
 
 impl ListedStore {
-    /// Returns the list if it records that another store was out of use.
+    /// Returns the list of purges if it records that another store was out of use.
     fn reduced(&self) -> Option<&Journal> {
         self.found.sound().filter(|journal| journal.series.place == self.place.reduced)
     }

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Version of the set of messages.
+/// Version of the messages that the old and the new process exchange.
 pub const VERSION: u32 = 1;
 /// Size in bytes of the largest packet.
 pub const MAX_PACKET_BYTES: usize = 64 << 10;

@@ -42,7 +42,7 @@ impl Predecessor {
             return None;
         }
         let link = Link::new(input.as_fd().try_clone_to_owned().ok()?);
-        // Programs that foxy starts must not inherit the link.
+        // Programs that foxy starts must not inherit the socket to the old process.
         rustix::stdio::dup2_stdin(File::open("/dev/null").ok()?).ok()?;
         let sockets = receive_sockets(&link);
         let has_ended = Arc::new(AtomicBool::new(false));
