@@ -27,7 +27,7 @@ pub fn make() -> Result<String, String> {
     let files = workspace::files()?;
     let target = workspace::root().join("target");
     let source = target.join("book-source");
-    // The folder may be absent.
+    // The removal fails if the folder does not exist, which does no harm.
     let _ = std::fs::remove_dir_all(&source);
     for SourceFile { path, text } in files.iter().filter(|file| file.path.ends_with(".md")) {
         write(&source.join(path), text)?;

@@ -238,7 +238,7 @@ impl Operated for ProxyStatus {
         }
         let (reloader, gauges) = (Rc::clone(&self.reloader), self.proxy.clone());
         let number = reloader.number();
-        // The watch continues even if the client of this request leaves.
+        // foxy continues to watch its errors even if the client that sent this request disconnects.
         let watch = tokio::task::spawn_local(async move {
             let outcome = reload_watch::watch(reloader, gauges, before, number).await;
             let text = outcome["report"].as_str().unwrap_or_default();

@@ -37,7 +37,7 @@ const BACK: u64 = 32 << 20;
 /// Memory in bytes that foxy with default settings uses once its memory cache is full. If the value
 /// before the flood is smaller, the cache was not full yet. The test then uses this value instead.
 const FILLED: u64 = 96 << 20;
-/// Time limit for memory to fall after the flood.
+/// Time limit after a flood for foxy's memory use to fall.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
 /// Limit on the slowdown of well-behaved clients. The slowdown is the 99th percentile of their
 /// request times during a flood, divided by the 99th percentile without a flood.

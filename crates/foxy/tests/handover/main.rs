@@ -28,7 +28,7 @@ use support::black_box::{number, variable};
 use support::run_record::RunRecord;
 use tally::{KINDS, Kind, Tally};
 
-/// After each reload or upgrade, the test computes the hit ratio of this time.
+/// The test computes the hit ratio over this duration after each reload or upgrade.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
 /// In a full run, the hit ratio of the second after each change must be at least this high.
 const LEAST_HIT_RATIO: f64 = 0.99;

@@ -113,7 +113,7 @@ impl AcmeKeeper {
         }
     }
 
-    /// Repeats failed attempts now.
+    /// Tries now to get each certificate for which the last attempt failed.
     pub fn try_again(&self) {
         self.wish.notify_one();
     }
@@ -208,7 +208,7 @@ impl AcmeKeeper {
         self.names.borrow().values().filter_map(|state| state.trouble.clone()).collect()
     }
 
-    /// Adds the metrics of all names.
+    /// Adds the metrics about the certificates of all host names.
     pub fn expose(&self, exposition: &mut Exposition) {
         let names = self.names.borrow();
         let labels: Vec<_> = names.keys().map(|name| [("name", name.as_str())]).collect();

@@ -38,11 +38,11 @@ impl fmt::Display for ForgottenReason {
             Self::NoList => f.write_str("the purge list is missing"),
             Self::Unsound(why) => write!(f, "the purge list is not reliable: {why}"),
             Self::OtherStores => f.write_str(
-                "the stores were used with another scheme, other stores or another order since",
+                "foxy last used another scheme, other stores or another order of the stores",
             ),
             Self::OutOfUse => f.write_str(
-                "the disk of a store failed, and the other stores were used without it since; the \
-                 failed store was not emptied",
+                "the disk of a store failed, and foxy then used only the other stores; the failed \
+                 store was not emptied",
             ),
             Self::NoWitness => f.write_str(
                 "at least half of the purge lists are missing, so it is unknown whether the \

@@ -72,7 +72,7 @@ impl Link {
         Self(socket)
     }
 
-    /// Returns this process's end of a new link, and the socket of the other end.
+    /// Returns this process's end of a new socket pair, and the socket for the other process.
     pub fn pair() -> std::io::Result<(Self, OwnedFd)> {
         let (mine, other) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
