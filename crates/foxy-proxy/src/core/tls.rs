@@ -162,8 +162,8 @@ impl HandshakeSettings {
         Self { config: Arc::new(config), authorities }
     }
 
-    /// Returns the user of a client that presented these certificates in an earlier handshake
-    /// (`is_earlier`), or in a handshake with these settings.
+    /// Returns the user of a client that presented these certificates. With `is_earlier`, the
+    /// client presented them before these settings were in force.
     fn user(
         &self,
         chain: &[CertificateDer<'_>],

@@ -4,7 +4,8 @@
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;
 
-/// The part that a workload's name ends with (none for both phases), and its title.
+/// The parts of the benchmark: the ending of a workload's name that stands for the part (empty for
+/// both phases together), and the part's title.
 const PARTS: [(&str, &str); 4] =
     [("no-cache", "no cache"), ("phase-1", "phase 1"), ("phase-2", "phase 2"), ("", "both phases")];
 const HITS: [(&str, &str); 3] = [

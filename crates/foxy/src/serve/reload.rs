@@ -19,8 +19,8 @@ use std::path::PathBuf;
 /// users.
 const LIVE: [&str; 4] = ["allow-client", "negative-lifetime", "purge-from", "users-file"];
 
-/// Function that reads the configuration again, from the file, environment and arguments of the
-/// start.
+/// Function that reads the configuration again, from the file, environment and arguments with
+/// which foxy started.
 pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
 
 /// A difference between the old and the new configuration.

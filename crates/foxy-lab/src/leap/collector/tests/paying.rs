@@ -80,7 +80,7 @@ fn slow() -> Origin {
 }
 
 /// Sends pairs of equal requests to two listeners of a Collector. With `later`, the second request
-/// of a pair starts this time after the first. Each pair requests another URL.
+/// of a pair starts this long after the first. Each pair requests another URL.
 fn pairs(
     origin: &Origin,
     collector: &Collector,
