@@ -16,6 +16,7 @@
 //! This module uses no clock, IO or threads. The module `shard` contains the loop that runs a
 //! scheme.
 
+use crate::map::LayoutView;
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
 use foxy_base::Instant;
@@ -293,6 +294,11 @@ pub trait Lookup: Send + Sync {
     /// for the disk. If another process has overwritten the record since, its checksum is wrong,
     /// and the result is `None`.
     fn read_lent(&self, _key: Key, _read: &mut ReadNow<'_>) -> Option<Record> {
+        None
+    }
+
+    /// Returns a view of the scheme's layout, if the scheme has one.
+    fn layout(&self) -> Option<&dyn LayoutView> {
         None
     }
 }

@@ -13,6 +13,7 @@ mod embedded;
 pub mod key_map;
 #[doc(hidden)]
 pub mod layout;
+pub mod map;
 #[doc(hidden)]
 pub mod null;
 pub mod observe;

@@ -12,6 +12,7 @@ mod tests;
 use crate::contract::{
     AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
 };
+use crate::map::{LayoutView, PlacedRecord};
 use crate::observe::Observer;
 use crate::shard::engine::{Ask, Engine, Wake};
 use crate::shard::mailbox::{Attention, MAX_DOZE, Mailbox};
@@ -165,6 +166,30 @@ impl StoreHandle {
     pub fn lend(&self) {
         if let Some(reader) = &self.0.reader {
             self.0.lent.get_or_init(|| reader.keep_files());
+        }
+    }
+
+    /// Returns a view of the store's layout. Returns `None` if the scheme has none.
+    pub fn layout(&self) -> Option<&dyn LayoutView> {
+        self.0.lookup.as_ref()?.layout()
+    }
+
+    /// Reads and verifies records that a scan of the layout found, and waits for the disk. Passes
+    /// each record that is still there to `take`, until `take` returns false.
+    pub fn read_placed(
+        &self,
+        records: &[PlacedRecord],
+        mut take: impl FnMut(&PlacedRecord, Key, Record) -> bool,
+    ) {
+        let (Some(layout), Some(reader)) = (self.layout(), &self.0.reader) else { return };
+        let files = reader.keep_files();
+        let mut read = |file, offset, length| files.read(file, offset, length);
+        for placed in records {
+            if let Some((key, record)) = layout.read_placed(placed, &mut read)
+                && !take(placed, key, record)
+            {
+                return;
+            }
         }
     }
 

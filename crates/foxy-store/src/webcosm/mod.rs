@@ -17,12 +17,14 @@ mod close;
 mod context;
 mod format;
 mod index;
+mod log_view;
 mod pending;
 mod phase;
 mod reads;
 mod reclaim;
 mod recovery;
 mod tombstones;
+mod view;
 mod write;
 
 #[cfg(test)]
@@ -51,6 +53,7 @@ use recovery::{Parts, StoreRecovery, rebuild};
 use std::sync::Arc;
 use tombstones::{After, Put, Tombstones};
 use write::Writer;
+use write::log::Log;
 
 /// Returns the size in bytes of the largest object that fits a new store of `size` bytes.
 pub fn largest_object(size: u64) -> u64 {
@@ -212,6 +215,9 @@ impl Webcosm {
             self.progress_close();
         }
         self.writer.show(&self.cx);
+        let copied = self.reclaimer.current();
+        let view = |log: &Log| log.view(copied);
+        self.cx.index.show_logs(self.writer.logs().each_ref().map(view));
     }
 
     /// Processes an event. Before that, gives the shared context the current time and the outbox

@@ -7,6 +7,7 @@ mod large;
 mod restart;
 mod slots;
 mod steps;
+mod view;
 
 use crate::contract::{Answer, RefusedReason};
 use crate::settings::StoreSettings;

@@ -2,6 +2,7 @@
 
 use super::finding::Findings;
 use crate::contract::Key;
+use crate::map::{SegmentPlace, SegmentUse, Survey};
 use crate::one_file::superblock::{CopyState, Superblock};
 pub use crate::webcosm::format::geometry::{Geometry, LogName};
 
@@ -21,6 +22,8 @@ pub struct Report {
     pub listed: Vec<RecordReport>,
     pub findings: Findings,
     pub verified_bytes: u64,
+    /// The map of the live records. It has no use counts, because the check does not read them.
+    pub survey: Survey,
 }
 
 impl Report {
@@ -102,6 +105,28 @@ pub struct SegmentReport {
     pub live_records: u64,
     pub live_bytes: u64,
     pub tombstones: u64,
+}
+
+impl SegmentReport {
+    /// Returns the place of the segment for a map. `newest` is the number of the newest segment of
+    /// the log. Only an unsealed segment counts as open, and lost or discarded ones as leaving.
+    pub(super) fn place(&self, newest: u32, segment_bytes: u64) -> SegmentPlace {
+        let state = match self.state {
+            SegmentState::Free => SegmentUse::Free,
+            SegmentState::Sealed => SegmentUse::Sealed,
+            SegmentState::Unsealed => SegmentUse::Open,
+            SegmentState::Void | SegmentState::Lost | SegmentState::GivenUp => SegmentUse::Leaving,
+        };
+        SegmentPlace {
+            slot: self.slot,
+            log: self.log as u8,
+            state,
+            sequence: self.sequence,
+            age: self.sequence.map_or(0, |sequence| newest.saturating_sub(sequence)),
+            written: if state == SegmentUse::Free { 0 } else { segment_bytes },
+            ..SegmentPlace::default()
+        }
+    }
 }
 
 /// Whether a get would find the record.

@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::report::{ClassCount, JournalReport, RecordReport, Report, SegmentReport, SegmentState};
 use super::scan::Scan;
 use crate::layout::PAGE;
+use crate::map::Survey;
 use crate::one_file::superblock::{CopyState, Superblock};
 use crate::record::Secret;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment};
@@ -204,8 +205,22 @@ impl<'a> Walk<'a> {
         });
     }
 
+    /// Returns the map of the live records.
+    fn survey(&self) -> Survey {
+        let newest = LogName::ALL.map(|log| {
+            let of_log = self.segments.iter().filter(|segment| segment.log == log);
+            of_log.filter_map(|segment| segment.sequence).max().unwrap_or(0)
+        });
+        let bytes = self.geometry.segment_bytes();
+        let place = |it: &SegmentReport| it.place(newest[it.log as usize], bytes);
+        let mut survey = Survey::new(bytes, self.segments.iter().map(place).collect());
+        survey.add_all(&self.geometry, &self.index);
+        survey
+    }
+
     pub(super) fn into_report(self, copies: [CopyState; 2], journal: JournalReport) -> Report {
         Report {
+            survey: self.survey(),
             copies,
             superblock: self.superblock,
             geometry: self.geometry,

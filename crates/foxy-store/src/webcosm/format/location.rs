@@ -31,6 +31,10 @@ impl Slots {
         Self { geometry, content: vec![SlotContent::default(); geometry.slots() as usize] }
     }
 
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
     pub fn get(&self, slot: u32) -> SlotContent {
         self.content[slot as usize]
     }

@@ -210,6 +210,38 @@ impl Index {
         None
     }
 
+    /// Returns the number of partitions.
+    pub const fn parts(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Returns the number of bits of a partition number.
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Visits the entries of whole partitions from number `from` on. Stops after about `most`
+    /// entries. Returns the partition at which the next call must continue.
+    pub fn entries(
+        &self,
+        from: usize,
+        most: usize,
+        mut take: impl FnMut(Tag, IndexEntry),
+    ) -> Option<usize> {
+        let mut visited = 0;
+        for (partition, words) in self.partitions.iter().enumerate().skip(from) {
+            if visited >= most {
+                return Some(partition);
+            }
+            visited += words.len() + 1;
+            let base = (partition as u64) << FINGERPRINT_BITS;
+            for word in words.words(&self.pool) {
+                take(Tag(base | fingerprint(word)), IndexEntry::unpack(word));
+            }
+        }
+        None
+    }
+
     /// Adds the entry of a record. An existing entry of the tag (shortened key) is replaced.
     pub fn insert(&mut self, tag: Tag, entry: IndexEntry) {
         let (partition, place, found) = self.seek(tag);

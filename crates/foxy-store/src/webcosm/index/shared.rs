@@ -8,11 +8,14 @@
 //! record.
 
 use crate::contract::{Key, Look, Lookup, ReadNow, Record};
+use crate::map::LayoutView;
 use crate::record::Secret;
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::format::location::{Location, SlotContent, Slots};
 use crate::webcosm::index::{Index, IndexEntry, Tag};
+use crate::webcosm::log_view::LogView;
 use foxy_device::FileId;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,12 +35,16 @@ pub struct Readable {
 pub struct SharedIndex {
     bits: u32,
     state: Arc<SharedState>,
+    /// The state of the logs that `state` has.
+    shown: Cell<[LogView; 2]>,
 }
 
-struct SharedState(Mutex<Content>);
+pub(in crate::webcosm) struct SharedState(Mutex<Content>);
 
-struct Content {
-    index: Index,
+pub(in crate::webcosm) struct Content {
+    pub index: Index,
+    /// The state of both logs, for the view of the layout.
+    pub logs: [LogView; 2],
     /// Tags (shortened keys) of records that wait in memory to be written, and have no index entry
     /// yet.
     buffered: HashSet<Tag>,
@@ -61,6 +68,7 @@ impl Content {
     fn new(geometry: Geometry) -> Self {
         Self {
             index: Index::new(geometry.partition_bits),
+            logs: Default::default(),
             buffered: HashSet::new(),
             slots: Slots::new(geometry),
             complete: None,
@@ -69,12 +77,29 @@ impl Content {
             found: 0,
         }
     }
+
+    pub const fn geometry(&self) -> &Geometry {
+        self.slots.geometry()
+    }
+
+    pub fn location(&self, entry: IndexEntry) -> Location {
+        self.slots.location(entry)
+    }
+
+    /// Returns the values with which records are read, as soon as the store has served.
+    pub const fn readable(&self) -> Option<Readable> {
+        self.lent
+    }
 }
 
 impl SharedIndex {
     pub fn new(geometry: Geometry) -> Self {
         let content = Mutex::new(Content::new(geometry));
-        Self { bits: geometry.partition_bits, state: Arc::new(SharedState(content)) }
+        Self {
+            bits: geometry.partition_bits,
+            state: Arc::new(SharedState(content)),
+            shown: Cell::default(),
+        }
     }
 
     /// Replaces the index by an empty index for a file with this layout. Existing lookups use the
@@ -82,6 +107,14 @@ impl SharedIndex {
     pub fn begin_anew(&mut self, geometry: Geometry) {
         self.bits = geometry.partition_bits;
         *self.lock() = Content::new(geometry);
+        self.shown.set(Default::default());
+    }
+
+    /// Shows the state of both logs to the view of the layout. Does nothing if it has not changed.
+    pub fn show_logs(&self, logs: [LogView; 2]) {
+        if self.shown.replace(logs) != logs {
+            self.lock().logs = logs;
+        }
     }
 
     /// Changes to the file layout of another store size. The caller must then set again which
@@ -203,11 +236,15 @@ impl SharedIndex {
     }
 
     fn lock(&self) -> MutexGuard<'_, Content> {
-        self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
 impl SharedState {
+    pub fn lock(&self) -> MutexGuard<'_, Content> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Locks the index. Returns `None` if another thread has the lock, because lookups never wait.
     fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
         self.0.try_lock().ok()
@@ -261,7 +298,7 @@ impl Lookup for SharedState {
     }
 
     fn read_lent(&self, key: Key, read: &mut ReadNow<'_>) -> Option<Record> {
-        let content = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = self.lock();
         let Readable { salt, secret, file } = content.lent?;
         let tag = content.index.tag(key.hash(salt));
         let entry = content.index.get(tag).filter(|_| !content.buffered.contains(&tag))?;
@@ -269,6 +306,10 @@ impl Lookup for SharedState {
         drop(content);
         let buffer = read(file, location.offset, location.length)?;
         location.record(key, buffer, &secret).ok()
+    }
+
+    fn layout(&self) -> Option<&dyn LayoutView> {
+        Some(self)
     }
 }
 

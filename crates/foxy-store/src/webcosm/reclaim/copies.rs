@@ -55,6 +55,11 @@ fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
     Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
 }
 
+/// Returns whether a record would be copied, as far as the store may copy.
+pub fn is_worth_copying(entry: IndexEntry, mean_bytes: u64) -> bool {
+    uses_left(entry, mean_bytes).is_some()
+}
+
 /// Returns the estimated size in bytes of a record with this extent (shared page, or number of
 /// pages).
 const fn bytes_of(extent: Extent) -> u64 {

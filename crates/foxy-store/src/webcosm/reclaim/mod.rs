@@ -37,9 +37,10 @@ struct Weighing {
 
 #[derive(Debug, Default)]
 pub struct Reclaimer {
-    is_reading: bool,
+    /// The segment whose summary is being read.
+    reading: Option<Segment>,
     weighing: Option<Weighing>,
-    copying: Option<(LogName, LeavingRecords)>,
+    copying: Option<(Segment, LeavingRecords)>,
     pub copies: Copies,
 }
 
@@ -56,9 +57,9 @@ impl Reclaimer {
         if self.copying.is_some() {
             self.copies.pump(cx);
             if self.copies.is_idle()
-                && let Some((log, leaving)) = self.copying.take()
+                && let Some((segment, leaving)) = self.copying.take()
             {
-                writer.log_mut(log).leaving.push_back(leaving);
+                writer.log_mut(segment.log).leaving.push_back(leaving);
             }
         }
         for log in LogName::ALL {
@@ -71,8 +72,14 @@ impl Reclaimer {
         }
     }
 
-    const fn is_idle(&self) -> bool {
-        !self.is_reading && self.weighing.is_none() && self.copying.is_none()
+    /// Returns the segment that will be discarded next, while its records are examined and copied.
+    pub fn current(&self) -> Option<Segment> {
+        let weighed = self.weighing.as_ref().map(|weighing| weighing.segment);
+        self.reading.or(weighed).or(self.copying.as_ref().map(|(segment, _)| *segment))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.current().is_none()
     }
 
     fn begin(
@@ -93,7 +100,7 @@ impl Reclaimer {
             return writer.log_mut(name).leaving.push_back(LeavingRecords::Nothing);
         }
         if has_ended {
-            self.is_reading = true;
+            self.reading = Some(candidate);
             summaries::read(cx, SummaryPurpose::Reclaim, candidate);
         } else if is_open {
             writer.seal(cx, tombstones, name);
@@ -110,7 +117,7 @@ impl Reclaimer {
         segment: Segment,
         summary: Option<Summary>,
     ) {
-        self.is_reading = false;
+        self.reading = None;
         let Some(Summary { records, .. }) = summary else {
             return writer.log_mut(segment.log).leaving.push_back(LeavingRecords::Unknown(0));
         };
@@ -140,7 +147,7 @@ impl Reclaimer {
         }
         self.copies.begin(cx, weighing.candidates);
         let records = weighing.records.iter().map(|listed| (listed.tag, place(listed))).collect();
-        self.copying = Some((weighing.segment.log, LeavingRecords::Listed(records)));
+        self.copying = Some((weighing.segment, LeavingRecords::Listed(records)));
     }
 
     /// Returns whether there is work that needs no disk operation.

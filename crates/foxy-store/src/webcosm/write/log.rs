@@ -4,6 +4,7 @@
 use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, SlotMap};
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::Tag;
+use crate::webcosm::log_view::LogView;
 use crate::webcosm::write::write_buffer::WriteBuffer;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -113,6 +114,19 @@ impl Log {
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
+    }
+
+    /// Returns the state of the log for the view of the layout. `copied` is the segment whose
+    /// records are being copied, in this log or the other.
+    pub fn view(&self, copied: Option<Segment>) -> LogView {
+        LogView {
+            tail: self.tail,
+            leaving_end: self.next_tail(),
+            sealed_end: self.seals.end,
+            next: self.next,
+            open: self.open.as_ref().map(|open| (open.segment.sequence, open.page)),
+            copied: copied.filter(|it| it.log == self.name).map(|it| it.sequence),
+        }
     }
 
     pub const fn segment(&self, sequence: Sequence) -> Segment {

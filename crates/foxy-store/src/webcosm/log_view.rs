@@ -1,0 +1,36 @@
+//! The state of a log for the view of the layout: its numbers, without its records.
+
+use crate::map::SegmentUse;
+use crate::webcosm::format::geometry::Sequence;
+
+/// The state of a log, from its oldest segment to its newest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogView {
+    pub tail: Sequence,
+    /// Segments before this number will be discarded, or are already being discarded.
+    pub leaving_end: Sequence,
+    /// Segments before this number are complete.
+    pub sealed_end: Sequence,
+    pub next: Sequence,
+    /// The open segment, and its first page without records.
+    pub open: Option<(Sequence, u32)>,
+    /// The segment whose records in use are being copied.
+    pub copied: Option<Sequence>,
+}
+
+impl LogView {
+    /// Returns the use of the place of a segment.
+    pub fn state(&self, sequence: Sequence) -> SegmentUse {
+        if sequence < self.leaving_end {
+            SegmentUse::Leaving
+        } else if self.copied == Some(sequence) {
+            SegmentUse::Copying
+        } else if self.open.is_some_and(|(open, _)| open == sequence) {
+            SegmentUse::Open
+        } else if sequence >= self.sealed_end {
+            SegmentUse::Sealing
+        } else {
+            SegmentUse::Sealed
+        }
+    }
+}
