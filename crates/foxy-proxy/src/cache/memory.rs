@@ -105,6 +105,22 @@ impl MemoryTier {
         }
     }
 
+    /// Calls `take` for some responses, from a place on, which is 0 at first. Returns the place at
+    /// which the next call must continue. Each call locks a shard only briefly.
+    pub fn visit(&self, from: u64, mut take: impl FnMut(&Stored)) -> Option<u64> {
+        const SLOTS_AT_ONCE: usize = 4096;
+        let (shard, slot) = ((from >> 32) as usize, (from & u64::from(u32::MAX)) as usize);
+        let next = lock(self.shards.get(shard)?).responses.visit(slot, SLOTS_AT_ONCE, |cached| {
+            if let Cached::Response(stored) = cached {
+                take(stored);
+            }
+        });
+        match next {
+            Some(next) => Some((shard as u64) << 32 | next as u64),
+            None => (shard + 1 < SHARDS).then_some((shard as u64 + 1) << 32),
+        }
+    }
+
     pub fn part(&self, key: Key) -> Option<Bytes> {
         self.shard(key).parts.get(key)
     }

@@ -3,6 +3,7 @@
 //! store.
 
 use crate::cache::purge::{Cleared, Stamp};
+use crate::cache::stored_form::RecordDescription;
 use crate::core::View;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::clock;
@@ -108,6 +109,18 @@ impl Stored {
     ) -> Self {
         let (wire, head) = head.written();
         Self::written(key, head, wire, policy, times, length, body)
+    }
+
+    pub(crate) fn described(&self) -> RecordDescription {
+        let mut lines = self.key.splitn(2, |byte| *byte == b'\n');
+        let url = lines.next().map(|url| String::from_utf8_lossy(url).into_owned());
+        RecordDescription {
+            url,
+            is_variant: lines.next().is_some_and(|rest| rest != &PART_NAME[1..]),
+            status: Some(self.head.status),
+            length: self.length,
+            received: Some(self.times.received),
+        }
     }
 
     /// Returns the response with the lifetime and cache directives that `policy` gives.

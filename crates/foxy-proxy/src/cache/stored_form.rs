@@ -192,6 +192,47 @@ fn decode_response(
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
+/// The content of a record of the store, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordDescription {
+    /// The URL, or `None` for a part of a larger response: the record does not contain its URL.
+    pub url: Option<String>,
+    /// Whether the record is one of several variants of the URL, or the list of the header fields
+    /// that distinguish them.
+    pub is_variant: bool,
+    /// Status of the response, or `None` if the record is no response.
+    pub status: Option<u16>,
+    /// Length of the response's body in bytes, with all parts.
+    pub length: u64,
+    /// Time when the response was received.
+    pub received: Option<WallTime>,
+}
+
+/// Describes a record by its head. Returns `None` if the head has another encoding.
+pub fn describe(mut head: &[u8]) -> Option<RecordDescription> {
+    let mut description =
+        RecordDescription { url: None, is_variant: false, status: None, length: 0, received: None };
+    let Ok(kind) = head.try_get_u8() else { return Some(description) };
+    let key = take_bytes(&mut head)?;
+    let mut lines = key.splitn(2, |byte| *byte == b'\n');
+    description.url = lines.next().map(|url| String::from_utf8_lossy(url).into_owned());
+    description.is_variant = kind == VARIES || lines.next().is_some_and(|rest| rest != b"part");
+    match kind {
+        RESPONSE | TARGETED_RESPONSE => {
+            description.received = Some(WallTime(take_number(&mut head)?));
+            take_number(&mut head)?;
+            head.try_get_u64().ok()?;
+            take_number(&mut head)?;
+            description.length = take_number(&mut head)?;
+            take_number(&mut head)?;
+            description.status = u16::try_from(take_number(&mut head)?).ok();
+            Some(description)
+        }
+        VARIES => Some(description),
+        _ => None,
+    }
+}
+
 /// Writes a header name. A name of [`NAMES`] is written as twice its position, counted from 1. In
 /// lower case, it is written as this number minus one. Any other name is written as 0, its length
 /// and its bytes.

@@ -17,13 +17,13 @@ pub(crate) mod request_log;
 pub(crate) mod steering;
 pub(crate) mod tunnelling;
 
-use crate::cache::Cache;
 use crate::cache::compressions::Compressions;
 use crate::cache::memory::MemoryTier;
 use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::storage::{ObjectStore, Storage};
+use crate::cache::{Cache, RecordDescription};
 use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
@@ -295,6 +295,12 @@ impl Gauges {
     /// Returns the number of bytes and the number of entries in the memory tier.
     pub fn memory(&self) -> (u64, usize) {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
+    }
+
+    /// Calls `take` for some responses in the memory tier, from a place on, which is 0 at first.
+    /// Returns the place at which the next call must continue. No call delays the workers.
+    pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
+        self.shared.cache.memory.visit(from, |stored| take(stored.described()))
     }
 
     /// Returns the parent proxies that recently refused a connection or the credentials. The texts

@@ -58,6 +58,20 @@ impl<Value: Clone> Sieve<Value> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut()).for_each(change);
     }
 
+    /// Calls `take` for each value in up to `most` slots, from slot number `from` on. Returns the
+    /// slot at which the next call must continue.
+    pub(super) fn visit(
+        &self,
+        from: usize,
+        most: usize,
+        take: impl FnMut(&Value),
+    ) -> Option<usize> {
+        let end = self.slots.len().min(from.saturating_add(most));
+        let part = self.slots.get(from..end).unwrap_or_default();
+        part.iter().filter_map(|slot| slot.value.as_ref()).for_each(take);
+        (end < self.slots.len()).then_some(end)
+    }
+
     pub(super) fn insert(&mut self, key: Key, value: Value, weight: u64) {
         let slot = Slot {
             key,
