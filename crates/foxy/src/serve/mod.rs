@@ -5,6 +5,7 @@ mod access_log;
 mod acme;
 mod activation;
 pub mod admin;
+pub mod dashboard;
 pub mod listeners;
 mod opening;
 mod operator;

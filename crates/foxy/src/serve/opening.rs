@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
+use crate::serve::dashboard::traffic::Traffic;
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::origins;
 use crate::serve::parents;
@@ -68,6 +69,7 @@ pub struct RunningProxy {
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
     pub(super) refused: Arc<RefusedDestinations>,
+    pub(super) traffic: Arc<Traffic>,
     /// A line about each parent proxy, for the start-up message.
     pub parents: Vec<String>,
 }
@@ -250,7 +252,9 @@ pub fn open(
         ..base
     };
     let refused = Arc::new(RefusedDestinations::default());
-    let own_sinks = [extra.sink, Some(Arc::clone(&refused) as Arc<dyn AccessSink>)];
+    let traffic = Arc::new(Traffic::default());
+    let own_sinks: [Option<Arc<dyn AccessSink>>; 3] =
+        [extra.sink, Some(Arc::clone(&refused) as _), Some(Arc::clone(&traffic) as _)];
     let log_sink = log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
@@ -276,6 +280,7 @@ pub fn open(
         clock,
         log,
         refused,
+        traffic,
         parents: parent_lines,
     })
 }

@@ -2,6 +2,7 @@
 //! configuration. Then foxy applies all changes. If a change needs a restart, foxy applies none.
 
 use crate::failure::Failure;
+use crate::serve::dashboard::configuration;
 use crate::serve::origins;
 use crate::serve::proxy_settings::new_settings;
 use crate::settings::complaint::{Complaint, Complaints};
@@ -103,6 +104,11 @@ impl Reloader {
     /// Returns the settings in force.
     pub fn settings(&self) -> Settings {
         self.current.borrow().settings.clone()
+    }
+
+    /// Returns all settings as JSON, with the places where they were written.
+    pub fn configuration(&self) -> Value {
+        configuration::as_json(&mut self.current.borrow_mut(), |key| LIVE.contains(&key))
     }
 
     /// Returns the path of the configuration file. Returns `None` if foxy read no file.

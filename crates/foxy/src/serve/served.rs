@@ -3,6 +3,7 @@
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::{self, Operated};
+use crate::serve::dashboard::Dashboard;
 use crate::serve::opening::RunningProxy;
 use crate::serve::reload::Reloader;
 use crate::serve::reload_watch::AnswerCounts;
@@ -57,6 +58,9 @@ impl Served {
         let refused = Arc::clone(&running.refused);
         let watching = report_troubles(Rc::clone(&status), refused, tls);
         tasks.push(tokio::task::spawn_local(watching));
+        if !admin.is_empty() {
+            tasks.push(tokio::task::spawn_local(Rc::clone(&status.dashboard).keep_maps()));
+        }
         Ok(Self { running, status, tasks })
     }
 
@@ -74,6 +78,10 @@ fn status(
     let watched = |store: &RunningStore| {
         WatchedStore::new(store.facts.folder.display().to_string(), store.shard.handle())
     };
+    let named =
+        |store: &RunningStore| (store.facts.folder.display().to_string(), store.shard.handle());
+    let stores = running.stores.iter().map(named).collect();
+    let dashboard = Dashboard::new(running.proxy.gauges(), stores, Arc::clone(&running.traffic));
     let files = running.stores.iter().map(RunningStore::file).collect();
     Ok(ProxyStatus {
         proxy: running.proxy.gauges(),
@@ -91,6 +99,7 @@ fn status(
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
         is_stopping: Cell::new(false),
+        dashboard: Rc::new(dashboard),
     })
 }
 
@@ -104,6 +113,7 @@ async fn report_troubles(
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         status.take_out_worn_stores(clock::monotonic());
+        status.dashboard.traffic.rest_if_unwatched(clock::monotonic());
         status.earlier.borrow_mut().add(AnswerCounts::of(&status.proxy));
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {

@@ -5,7 +5,9 @@ use crate::serve::access_log::queue::LogQueue;
 use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
-use crate::serve::admin::{LocalFuture, Operated};
+use crate::serve::admin::{DataFuture, LocalFuture, Operated};
+use crate::serve::dashboard::live::Facts;
+use crate::serve::dashboard::{Dashboard, DataRequest};
 use crate::serve::process;
 use crate::serve::purge::journal::Lists;
 use crate::serve::reload::{self, NotReloaded, Reloader};
@@ -96,11 +98,23 @@ pub struct ProxyStatus {
     pub log: Option<Arc<LogQueue>>,
     pub started: WallTime,
     pub is_stopping: Cell<bool>,
+    pub dashboard: Rc<Dashboard>,
 }
 
 impl ProxyStatus {
     fn is_out(&self, store: usize) -> bool {
         self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
+    }
+
+    /// Returns the facts that the dashboard shows.
+    fn facts(&self) -> Facts {
+        Facts {
+            settings: self.reloader.settings(),
+            started: self.started,
+            troubles: self.troubles(),
+            out_of_use: (0..self.stores.len()).map(|store| self.is_out(store)).collect(),
+            rules: self.handle.rules().counts(),
+        }
     }
 
     /// Takes worn-out stores out of use, if at least one healthy store remains. A store leaves only
@@ -208,6 +222,15 @@ impl Operated for ProxyStatus {
         exposition.single("process_start_time_seconds", FamilyKind::Gauge, help, started);
         process::expose(&mut exposition);
         exposition.finish()
+    }
+
+    fn data(&self, wanted: DataRequest) -> DataFuture<'_> {
+        let value = match wanted {
+            DataRequest::Live => self.dashboard.live(self.facts()),
+            DataRequest::Configuration => self.reloader.configuration(),
+            other => return Box::pin(self.dashboard.storage(other)),
+        };
+        Box::pin(std::future::ready(Some(value)))
     }
 
     fn troubles(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! `foxy store`: inspects and benchmarks a store without a proxy.
 
 mod inspect;
+mod map;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -11,6 +12,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(inspect::command())
+        .subcommand(map::command())
         .subcommands(bench())
 }
 
@@ -27,6 +29,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         #[cfg(feature = "lab")]
         Some(("bench", matches)) => foxy_lab_cli::store_bench::run(matches),
         Some(("inspect", matches)) => inspect::run(matches),
+        Some(("map", matches)) => map::run(matches),
         _ => Err(Failure::Unusable("no command is given; `foxy store --help` lists them".into())),
     }
 }

@@ -15,6 +15,11 @@ pub struct Claims<'a> {
     pub has_second_host: bool,
     pub origin: Option<&'a [u8]>,
     pub sec_fetch_site: Option<&'a [u8]>,
+    /// Whether the request has the field `Foxy-Dashboard`. The page of another server cannot add
+    /// this field, because a browser first asks this server, which refuses.
+    pub is_marked: bool,
+    /// Whether the request only reads: its method is GET or HEAD.
+    pub is_read: bool,
 }
 
 /// Reason why the admin server refuses a request.
@@ -57,7 +62,16 @@ pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefu
         return Err(AccessRefusal::Host);
     }
     let is_own = claims.sec_fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin"));
-    if claims.origin.is_some() || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
+    let is_from_elsewhere = claims.origin.is_some() && !is_from_dashboard(claims);
+    if is_from_elsewhere || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
+}
+
+/// Whether the dashboard sent a request with `Origin`: the origin is this server under the name in
+/// `Host`. A request that may change something must also have the dashboard's own field.
+fn is_from_dashboard(claims: Claims<'_>) -> bool {
+    let origin = claims.origin.unwrap_or_default();
+    let bare = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    (claims.is_marked || claims.is_read) && bare.is_some() && bare == claims.host
 }
 
 /// Whether `host` is an address, is `localhost` or matches a pattern in `hosts`. `host` may include
@@ -164,6 +178,8 @@ mod tests {
                 origin: origin.map(str::as_bytes),
                 sec_fetch_site: site.map(str::as_bytes),
                 has_second_host: false,
+                is_marked: true,
+                is_read: true,
             };
             judge(claims, &[])
         };

@@ -6,6 +6,7 @@ pub mod access;
 pub mod metrics;
 pub mod requests;
 
+use crate::serve::dashboard::{DataRequest, files};
 use crate::serve::reload::NotReloaded;
 use crate::serve::upgrade::{self, NotUpgraded, Upgraded};
 use access::Claims;
@@ -37,7 +38,8 @@ const MAX_CONNECTIONS: usize = 64;
 /// Pause before the next accept after an error, such as no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, \
+const INDEX: &str = "foxy\n/         in a browser: the dashboard\n\
+                     /metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, \
                      otherwise 503\n\
                      /purge    POST: purge stored responses; see docs/operation.md\n\
                      /explain  ?url=URL the stored responses, and how foxy would answer a GET\n\
@@ -50,6 +52,9 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// A future that is not sent to another thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
+/// A future that returns data for the dashboard.
+pub type DataFuture<'a> = Pin<Box<dyn Future<Output = Option<Value>> + 'a>>;
+
 /// The running proxy: facts and actions for the admin server.
 pub trait Operated {
     fn metrics(&self) -> String;
@@ -57,6 +62,8 @@ pub trait Operated {
     fn troubles(&self) -> Vec<String>;
     /// Returns the host names that `Host` may contain, in addition to addresses and `localhost`.
     fn hosts(&self) -> &[HostPattern];
+    /// Returns data for the dashboard. Returns `None` if it does not exist.
+    fn data(&self, wanted: DataRequest) -> DataFuture<'_>;
     fn token(&self) -> Option<&Token>;
     fn rules(&self) -> &RulesInForce;
     /// Reads the configuration again, and applies it. After a watched reload, takes the changes
@@ -141,11 +148,18 @@ impl Request<'_> {
             has_second_host: hosts.count() > 1,
             origin: self.field("origin"),
             sec_fetch_site: self.field("sec-fetch-site"),
+            is_marked: self.field("foxy-dashboard").is_some(),
+            is_read: matches!(self.method, "GET" | "HEAD"),
         }
     }
 
     fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or("")
+    }
+
+    /// Whether the client is a browser, which prefers a page over text.
+    fn prefers_page(&self) -> bool {
+        self.field("accept").is_some_and(|value| value.windows(9).any(|part| part == b"text/html"))
     }
 
     fn query(&self) -> Option<&str> {
@@ -200,6 +214,7 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
         ("POST", "/reload") => reload(request, operated).await,
         ("POST", "/upgrade") => upgrade(request, operated).await,
         ("GET", "/explain") => explain(request, operated).await,
+        ("GET" | "HEAD", "/") if request.prefers_page() => page("/dashboard/", with_body),
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
         ("GET" | "HEAD", "/metrics") => {
             response("200 OK", EXPOSITION, "", &operated.metrics(), with_body)
@@ -210,11 +225,37 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
             let body = serde_json::json!({ "ok": troubles.is_empty(), "troubles": troubles });
             response(status, JSON, "", &format!("{body}\n"), with_body)
         }
+        ("GET" | "HEAD", path) if path.starts_with("/dashboard/") => page(path, with_body),
+        ("GET", path) if path.starts_with("/data/") => data(request, operated).await,
         ("GET" | "HEAD", _) => response("404 Not Found", TEXT, "", INDEX, with_body),
         _ => {
             let text = "this page answers GET and HEAD only\n";
             response("405 Method Not Allowed", TEXT, "Allow: GET, HEAD\r\n", text, true)
         }
+    }
+}
+
+/// Returns a file of the dashboard.
+fn page(path: &str, with_body: bool) -> Vec<u8> {
+    match files::at(path) {
+        Some(file) => response("200 OK", file.kind, files::POLICY, file.text, with_body),
+        None => response("404 Not Found", TEXT, "", INDEX, with_body),
+    }
+}
+
+/// Returns data for the dashboard.
+async fn data(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    if let Err(refused) = authorize(request, operated) {
+        return refused;
+    }
+    let wanted = DataRequest::read(request.path(), request.query());
+    let value = match wanted {
+        Some(wanted) => operated.data(wanted).await,
+        None => None,
+    };
+    match value {
+        Some(value) => response("200 OK", JSON, "", &format!("{value}\n"), true),
+        None => response("404 Not Found", TEXT, "", INDEX, true),
     }
 }
 
@@ -316,7 +357,8 @@ fn response(status: &str, kind: &str, fields: &str, body: &str, with_body: bool)
     let body = if with_body { body } else { "" };
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: \
-         no-store\r\n\
+         no-store\r\nX-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: \
+         same-origin\r\n\
          {fields}Connection: close\r\n\r\n{body}"
     )
     .into_bytes()

@@ -188,7 +188,7 @@ fn stored_json(shown: &Shown) -> Value {
 }
 
 /// Returns the pairs of name and decoded value in a query, in order.
-fn query_pairs(query: &str) -> Result<Vec<(String, String)>, String> {
+pub fn query_pairs(query: &str) -> Result<Vec<(String, String)>, String> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pairs = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
     pairs.map(|(name, value)| Ok((name.to_owned(), decode(value)?))).collect()

@@ -31,6 +31,10 @@ impl Operated for Fixed {
         self.token.as_ref()
     }
 
+    fn data(&self, _wanted: DataRequest) -> DataFuture<'_> {
+        Box::pin(std::future::ready(Some(Value::from(5))))
+    }
+
     fn rules(&self) -> &RulesInForce {
         &self.rules
     }
@@ -168,6 +172,42 @@ fn every_page_refuses_web_pages_and_unlisted_hosts() {
             &["HTTP/1.1 403 ", "admin-web-page"],
         );
         check(&asked("Host: 127.0.0.1\r\nHost: evil.test\r\n"), &["HTTP/1.1 400 ", "admin-host"]);
+    }
+}
+
+#[test]
+fn a_browser_gets_the_dashboard_which_may_load_only_from_this_server() {
+    let browser = "Host: 127.0.0.1:3129\r\nAccept: text/html,*/*\r\nSec-Fetch-Site: none\r\n";
+    let policy = "Content-Security-Policy: default-src 'none'; script-src 'self';";
+    check(&format!("GET / HTTP/1.1\r\n{browser}\r\n"), &["200 OK", "text/html", policy]);
+    check("GET /dashboard/main.js HTTP/1.1\r\n\r\n", &["200 OK", "text/javascript", "nosniff"]);
+    let module = "Host: [::1]:3129\r\nOrigin: http://[::1]:3129\r\nSec-Fetch-Site: same-origin\r\n";
+    check(&format!("GET /dashboard/main.js HTTP/1.1\r\n{module}\r\n"), &["200 OK"]);
+    check("GET /dashboard/other.js HTTP/1.1\r\n\r\n", &["404 Not Found"]);
+}
+
+#[test]
+fn data_of_the_dashboard_needs_the_access_of_a_purge() {
+    let request = "GET /data/live HTTP/1.1\r\n\r\n";
+    check(request, &["200 OK", "application/json", "\r\n\r\n5\n"]);
+    check("GET /data/nothing HTTP/1.1\r\n\r\n", &["404 Not Found"]);
+    check_with(request, "192.0.2.1", &well(), &["403 ", "admin-loopback-only"]);
+    let facts = Fixed { token: Token::new("0123456789abcdef"), ..well() };
+    check_with(request, HERE, &facts, &["401 ", "admin-token"]);
+}
+
+#[test]
+fn only_the_dashboard_of_this_server_posts_from_a_browser() {
+    let post = |origin: &str, mark: &str| {
+        format!(
+            "POST /purge?all HTTP/1.1\r\nHost: localhost:3129\r\nOrigin: {origin}\r\n\
+             Sec-Fetch-Site: same-origin\r\n{mark}\r\n"
+        )
+    };
+    let (own, mark) = ("http://localhost:3129", "Foxy-Dashboard: 1\r\n");
+    check(&post(own, mark), &["200 OK"]);
+    for (origin, mark) in [(own, ""), ("http://localhost:80", mark), ("null", mark)] {
+        check(&post(origin, mark), &["403 ", "admin-web-page"]);
     }
 }
 

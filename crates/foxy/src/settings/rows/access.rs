@@ -27,10 +27,11 @@ settings! {
     allow_destination: given Vec<Cidr> = "allow-destination" flag "allow-destination",
         Networks, Fixed();
 
-    /// File with the secret word that `/purge` and `/explain` require as `Authorization: Bearer
-    /// WORD`. Outside `purge-from`, a client may send PURGE to the proxy with this word in
-    /// `Proxy-Authorization` or `Authorization`. foxy reads the file at start-up. foxy does not
-    /// start if every user may read the file, or other users may change it (`chmod 600`).
+    /// File with the secret word that the admin server requires as `Authorization: Bearer WORD`,
+    /// except for `/metrics` and `/healthz`. Outside `purge-from`, a client may send PURGE to the
+    /// proxy with this word in `Proxy-Authorization` or `Authorization`. foxy reads the file at
+    /// start-up. foxy does not start if every user may read the file, or other users may change it
+    /// (`chmod 600`).
     admin_token_file: optional PathBuf = "admin-token-file" flag "admin-token-file",
         File, Nothing("every client on this machine that can connect to `admin` may purge and explain");
 

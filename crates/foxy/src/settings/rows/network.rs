@@ -53,9 +53,9 @@ settings! {
     /// other clients.
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
-    /// Addresses of the admin server, which serves `/metrics`, `/healthz`, `/purge` and `/explain`.
-    /// Anyone who can connect can read the metrics. `admin-token-file` protects `/purge` and
-    /// `/explain`.
+    /// Addresses of the admin server, which serves a dashboard, `/metrics`, `/healthz`, `/purge`
+    /// and `/explain`. Anyone who can connect can read `/metrics` and `/healthz`.
+    /// `admin-token-file` protects the rest.
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
     /// Host names by which clients may address the admin server, in addition to IP addresses and

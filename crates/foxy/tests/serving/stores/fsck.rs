@@ -96,6 +96,34 @@ fn damage_is_named_with_its_place_and_what_it_costs() {
 }
 
 #[test]
+fn the_map_agrees_with_inspect_segment_by_segment() {
+    for closed in [true, false] {
+        let (folder, path) = store(SchemeName::Webcosm, closed);
+        let (_, inspected) = json(&["store", "inspect"], &path);
+        let (code, map) = json(&["store", "map"], &path);
+        assert_eq!(code, Some(0), "{map}");
+        let (segments, cells) = (inspected["segments"].as_array(), map["cells"].as_array());
+        let pairs: Vec<_> =
+            segments.into_iter().flatten().zip(cells.into_iter().flatten()).collect();
+        assert_eq!(Some(pairs.len()), segments.map(Vec::len));
+        for (segment, cell) in pairs {
+            let state = &map["states"][cell[1].as_u64().map_or(9, |it| it as usize)];
+            assert_eq!(state == "free", segment["state"] == "free", "{segment} {cell}");
+            let facts = [("segment", 0), ("number", 3), ("live_records", 6)];
+            let agrees = |(name, at): (&str, usize)| segment[name] == cell[at];
+            assert!(facts.into_iter().all(agrees), "{segment} {cell}");
+        }
+        let (_, text, _) = foxy(&["store", "map"], &path);
+        assert!(text.contains("main log\n") && text.contains("holes from"), "{text}");
+        let page = folder.path().join("map.html");
+        let named = page.to_str().expect("a name");
+        let (code, said, _) = foxy(&["store", "map", "--html", named], &path);
+        assert_eq!((code, said), (Some(0), format!("wrote {named}\n")));
+        assert!(std::fs::read_to_string(page).expect("a page").contains("application/json"));
+    }
+}
+
+#[test]
 fn a_path_that_is_no_stores_is_answered_in_one_line_and_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let stranger = folder.path().join("a.txt");

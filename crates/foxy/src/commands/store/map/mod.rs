@@ -1,0 +1,88 @@
+//! `foxy store map PATH`: shows the segments of a store on its disk, which of them are free, and
+//! how much of each is live. No process may use the store meanwhile.
+
+mod page;
+mod text;
+
+use crate::commands::fsck;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::serve::dashboard::maps::survey_as_json;
+use crate::store_file::{self, StoreFile, refusal};
+use crate::terminal;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_base::clock;
+use foxy_store::map::Survey;
+use foxy_store::webcosm::check::{CheckScope, Refused};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub fn command() -> Command {
+    Command::new("map")
+        .about("Show the segments of a store that is not in use, and how much of each is live")
+        .long_about(
+            "Show the segments of a store that is not in use, and how much of each is live. The \
+             dashboard on the admin address shows the same map of a store in use. Only stores of \
+             the scheme webcosm have a map.",
+        )
+        .arg(fsck::path())
+        .arg(
+            Arg::new("html")
+                .long("html")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the map as a web page that needs no other file"),
+        )
+        .arg(fsck::json_argument())
+}
+
+/// The map of a store file.
+struct StoreMap<'a> {
+    file: &'a StoreFile,
+    survey: Survey,
+}
+
+impl StoreMap<'_> {
+    fn as_json(&self) -> Value {
+        let mut value = survey_as_json(&self.survey, clock::wall());
+        value["file"] = self.file.path.display().to_string().into();
+        value
+    }
+}
+
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let path = matches.get_one::<PathBuf>("path").expect("required");
+    let files = store_file::open(path)?;
+    let mut maps = Vec::new();
+    for file in files.iter().filter(|file| file.is_webcosm()) {
+        match survey(file) {
+            Ok(survey) => maps.push(StoreMap { file, survey }),
+            Err(Refused::Blank) => {
+                terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank));
+            }
+            Err(refused) => return Err(refusal(&file.path, refused)),
+        }
+    }
+    if !files.iter().any(StoreFile::is_webcosm) {
+        let text =
+            format!("store {}: only stores of the scheme webcosm have a map", path.display());
+        return Err(Failure::Unusable(text));
+    }
+    let values = || maps.iter().map(StoreMap::as_json).collect::<Vec<_>>();
+    if let Some(at) = matches.get_one::<PathBuf>("html") {
+        std::fs::write(at, page::of(&values()))
+            .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", at.display())))?;
+        terminal::print(&format!("wrote {}", at.display()));
+    } else if matches.get_flag("json") {
+        terminal::print(&json!({ "stores": values() }).to_string());
+    } else {
+        maps.iter().for_each(|map| terminal::print(text::of(map).trim_end()));
+    }
+    Ok(())
+}
+
+fn survey(file: &StoreFile) -> Result<Survey, Refused> {
+    let mut progress = Progress::new("bytes", None);
+    let scope = CheckScope { records: false, listed: None };
+    file.check(scope, &mut |done| progress.update(done)).map(|report| report.survey)
+}

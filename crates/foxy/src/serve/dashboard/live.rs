@@ -1,0 +1,99 @@
+//! The numbers that the dashboard asks for each second. The dashboard computes rates from the
+//! differences of counters.
+
+use crate::settings::Settings;
+use foxy_base::{WallTime, clock};
+use foxy_cli::process::{own_cpu_time, resident_bytes};
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::server::Gauges;
+use foxy_store::statistics::Measure;
+use foxy_store::{StoreHandle, StoreStatus};
+use serde_json::{Map, Value, json};
+use std::cell::Cell;
+
+/// The number of requests at the time of the last question. From it follows the rate of requests,
+/// which determines how many requests are sampled.
+#[derive(Debug, Default)]
+pub struct LastLook(Cell<Option<(foxy_base::Instant, u64)>>);
+
+impl LastLook {
+    /// Returns the number of requests in a second since the last call.
+    pub fn rate(&self, now: foxy_base::Instant, requests: u64) -> u64 {
+        let last = self.0.replace(Some((now, requests)));
+        last.map_or(0, |(then, earlier)| {
+            let seconds = now.since(then).as_secs_f64().max(0.1);
+            (requests.saturating_sub(earlier) as f64 / seconds) as u64
+        })
+    }
+}
+
+/// Facts that only the owner of the dashboard knows.
+pub struct Facts {
+    pub settings: Settings,
+    pub started: WallTime,
+    pub troubles: Vec<String>,
+    /// For each store, whether it is out of use.
+    pub out_of_use: Vec<bool>,
+    /// For each of the operator's rules, the number of requests to which it applied.
+    pub rules: Vec<(String, u64)>,
+}
+
+pub fn as_json(facts: &Facts, proxy: &Gauges, stores: &[(String, StoreHandle)]) -> Value {
+    let Facts { settings, started, troubles, out_of_use, rules } = facts;
+    let counters: Map<String, Value> = Counter::ALL
+        .iter()
+        .map(|counter| (counter.name().to_owned(), proxy.count(*counter).into()))
+        .collect();
+    let (bytes, entries) = proxy.memory();
+    let servers = proxy.servers().into_iter().map(|it| {
+        json!({ "origin": it.origin, "server": it.server, "requests": it.requests,
+            "errors": it.errors, "in_flight": it.in_flight, "rests": it.rests })
+    });
+    let servers: Vec<_> = servers.collect();
+    let store = |(number, (folder, handle)): (usize, &(String, StoreHandle))| {
+        store(folder, handle, out_of_use.get(number).is_some_and(|is_out| *is_out))
+    };
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "now_ms": clock::wall().0,
+        "started_ms": started.0,
+        "counters": counters,
+        "memory": { "bytes": bytes, "entries": entries, "limit": settings.memory.size.0 },
+        "connections": { "open": proxy.connections(), "limit": settings.limits.connections },
+        "cpu_seconds": own_cpu_time().as_secs_f64(),
+        "resident_bytes": resident_bytes(),
+        "workers": settings.network.workers,
+        "troubles": troubles,
+        "stores": stores.iter().enumerate().map(store).collect::<Vec<_>>(),
+        "rules": rules,
+        "servers": servers,
+    })
+}
+
+fn store(folder: &str, handle: &StoreHandle, is_out: bool) -> Value {
+    let observer = handle.observer();
+    let measures: Map<String, Value> = observer
+        .statistics
+        .snapshot()
+        .into_iter()
+        .map(|Measure { name, value, .. }| (name.to_owned(), value.into()))
+        .collect();
+    json!({
+        "folder": folder,
+        "status": word(observer.status.get()),
+        "out_of_use": is_out,
+        "has_map": handle.layout().is_some(),
+        "measures": measures,
+    })
+}
+
+const fn word(status: StoreStatus) -> &'static str {
+    match status {
+        StoreStatus::Opening => "opening",
+        StoreStatus::Rebuilding => "rebuilding its index",
+        StoreStatus::Serving => "serving",
+        StoreStatus::Unusable(_) => "unusable",
+        StoreStatus::Closed => "closed",
+        StoreStatus::Panicked => "failed",
+    }
+}

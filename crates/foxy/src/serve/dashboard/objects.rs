@@ -1,0 +1,176 @@
+//! Lists stored objects for the dashboard: the objects of a segment, or all objects of a place
+//! whose URLs contain some text. A thread of its own reads the store's records from the disk.
+
+use foxy_base::{WallTime, clock};
+use foxy_proxy::cache::{RecordDescription, describe};
+use foxy_proxy::server::Gauges;
+use foxy_store::StoreHandle;
+use foxy_store::map::{PlacedRecord, RecordFate, RecordScan};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Number of records of a segment that are read.
+const MAX_OF_SEGMENT: usize = 60;
+/// Number of records that one step of a search reads from a store.
+const RECORDS_AT_ONCE: usize = 256;
+/// Number of bytes that one request reads from a store.
+const MAX_BYTES: u64 = 48 << 20;
+/// Longest time for which one request reads records, if the disk answers.
+const MAX_TIME: Duration = Duration::from_secs(2);
+/// Largest number of objects in one answer.
+const MAX_FOUND: usize = 500;
+
+/// A search for objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectSearch {
+    /// Number of the store, or `None` for the memory cache.
+    pub store: Option<usize>,
+    /// Text that the host must contain.
+    pub host: String,
+    /// Text that the path with its query must contain.
+    pub path: String,
+    /// Where the last step of the search ended; 0 at first.
+    pub from: u64,
+}
+
+impl ObjectSearch {
+    fn matches(&self, url: &str) -> bool {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        host.to_ascii_lowercase().contains(&self.host.to_ascii_lowercase())
+            && path.contains(&self.path)
+    }
+}
+
+/// A record that was read from a store.
+struct ReadRecord {
+    placed: PlacedRecord,
+    bytes: usize,
+    description: Option<RecordDescription>,
+}
+
+/// Returns the result of one step of a search.
+pub async fn search(store: &StoreHandle, wanted: &ObjectSearch) -> Option<Value> {
+    let from = usize::try_from(wanted.from).ok()?;
+    let mut scan = RecordScan::new(0..u32::MAX, RECORDS_AT_ONCE, from);
+    store.layout()?.continue_scan(&mut scan);
+    let next = (scan.next < scan.parts).then_some(scan.next);
+    let share = scan.next as f64 / scan.parts.max(1) as f64;
+    let (records, unread) = read(store.clone(), scan.found).await;
+    let is_wanted = |record: &&ReadRecord| {
+        let url = record.description.as_ref().and_then(|it| it.url.as_deref());
+        url.is_some_and(|url| wanted.matches(url))
+    };
+    let found: Vec<_> = records.iter().filter(is_wanted).map(record_as_json).collect();
+    Some(json!({ "objects": found, "next": next, "searched": share, "unread": unread }))
+}
+
+/// Returns the result of one step of a search in memory.
+pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
+    let mut found = Vec::new();
+    let mut from = Some(wanted.from);
+    while let Some(place) = from {
+        from = proxy.visit_memory(place, |description| {
+            if description.url.as_deref().is_some_and(|url| wanted.matches(url))
+                && found.len() < MAX_FOUND
+            {
+                found.push(description_as_json(&description));
+            }
+        });
+        if found.len() >= MAX_FOUND / 2 {
+            break;
+        }
+    }
+    let share = from.map_or(1.0, |place| (place >> 32) as f64 / 16.0);
+    json!({ "objects": found, "next": from, "searched": share, "unread": 0 })
+}
+
+/// Returns at most about `most` live objects of a segment, in the order of their places.
+pub async fn of_segment(
+    stores: &[(String, StoreHandle)],
+    store: usize,
+    slot: u32,
+    most: usize,
+) -> Option<Value> {
+    let (_, store) = stores.get(store)?;
+    let mut scan = RecordScan::new(slot..slot.checked_add(1)?, usize::MAX, 0);
+    while store.layout()?.continue_scan(&mut scan) {
+        tokio::task::yield_now().await;
+    }
+    let mut placed = scan.found;
+    placed.sort_unstable_by_key(|record| record.at);
+    let all = placed.len();
+    let copied = placed.iter().filter(|record| record.fate == RecordFate::Copied).count();
+    // Records from the whole segment are read, not only those at its start.
+    let step = all.div_ceil(most.clamp(1, MAX_OF_SEGMENT)).max(1);
+    let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
+    let (records, _) = read(store.clone(), chosen).await;
+    let records: Vec<_> = records.iter().map(record_as_json).collect();
+    Some(json!({ "slot": slot, "live": all, "copied": copied, "records": records }))
+}
+
+/// Reads records in the order of their places. Returns them with the number of records that were
+/// not read, because they are large or the disk is slow.
+async fn read(store: StoreHandle, mut placed: Vec<PlacedRecord>) -> (Vec<ReadRecord>, usize) {
+    placed.sort_unstable_by_key(|record| (record.slot, record.at));
+    let all = placed.len();
+    let mut room = MAX_BYTES;
+    placed.retain(|record| {
+        let is_within = record.bytes <= room;
+        room -= if is_within { record.bytes } else { 0 };
+        is_within
+    });
+    let (sender, receiver) = oneshot::channel();
+    let begun = clock::monotonic();
+    let reading = move || {
+        let mut records = Vec::new();
+        store.read_placed(&placed, |placed, _, record| {
+            let description = describe(&record.head);
+            records.push(ReadRecord { placed: *placed, bytes: record.len(), description });
+            clock::monotonic().since(begun) < MAX_TIME
+        });
+        // The error is ignored, because the client may have left.
+        let _ = sender.send(records);
+    };
+    if std::thread::Builder::new().name("foxy-objects".into()).spawn(reading).is_err() {
+        return (Vec::new(), all);
+    }
+    let records = receiver.await.unwrap_or_default();
+    let unread = all - records.len();
+    (records, unread)
+}
+
+fn record_as_json(record: &ReadRecord) -> Value {
+    let ReadRecord { placed, bytes, description } = record;
+    let mut value = description.as_ref().map_or_else(|| json!({}), description_as_json);
+    value["slot"] = placed.slot.into();
+    value["at"] = placed.at.into();
+    value["bytes"] = (*bytes).into();
+    value["uses"] = placed.uses.into();
+    value["copied"] = (placed.fate == RecordFate::Copied).into();
+    value
+}
+
+fn description_as_json(description: &RecordDescription) -> Value {
+    let RecordDescription { url, is_variant, status, length, received } = description;
+    let received = received.map(|WallTime(milliseconds)| milliseconds);
+    json!({ "url": url, "variant": is_variant, "status": status, "length": length,
+        "received_ms": received })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_compares_host_and_path() {
+        let search = |host: &str, path: &str| {
+            let (host, path) = (host.to_owned(), path.to_owned());
+            ObjectSearch { host, path, ..ObjectSearch::default() }
+                .matches("http://www.A.test:81/b/c?d=E")
+        };
+        assert!(search("", "") && search("a.TEST", "") && search("", "c?d") && search(":81", "/b"));
+        assert!(!search("b", "") && !search("", "a.test") && !search("", "d=e"));
+    }
+}

@@ -1,0 +1,358 @@
+//! Recent traffic for the dashboard: the top hosts, objects and clients, recent requests, latencies
+//! and errors. Nearly all values are samples. While no dashboard is open, only errors are noted, so
+//! that requests cost nothing more.
+
+use super::sketch::{CountedRequest, NameCount, Sketch};
+use foxy_base::{Instant, WallTime, clock};
+use foxy_proxy::core::outcome::HitSource;
+use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::cache_status::CacheStatus;
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Number of counters of each sketch.
+const TALLIES: usize = 256;
+/// Number of names that the dashboard shows of each sketch.
+const SHOWN: usize = 12;
+/// Counts halve after this time, so that the top follows the traffic.
+const HALF_LIFE: Duration = Duration::from_secs(60);
+const MAX_ERRORS: usize = 60;
+const MAX_REQUESTS: usize = 40;
+/// Number of sampled requests from which the latencies are computed.
+const MAX_LATENCIES: usize = 4096;
+/// The workers take at most about this number of samples in a second.
+const SAMPLES_PER_SECOND: u64 = 1000;
+/// foxy takes samples for this time after a dashboard last asked.
+const WATCH_TIME: Duration = Duration::from_secs(10);
+const MAX_URL_BYTES: usize = 300;
+
+/// Class of a request for latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Memory,
+    Disk,
+    Revalidated,
+    Fetched,
+    Own,
+}
+
+impl Class {
+    const ALL: [Self; 5] = [Self::Memory, Self::Disk, Self::Revalidated, Self::Fetched, Self::Own];
+
+    const fn of(outcome: CacheStatus) -> Self {
+        match outcome {
+            CacheStatus::Hit { source: HitSource::Memory, .. } => Self::Memory,
+            CacheStatus::Hit { source: HitSource::Disk, .. } => Self::Disk,
+            CacheStatus::Hit { .. } => Self::Revalidated,
+            CacheStatus::Forwarded { .. } => Self::Fetched,
+            CacheStatus::Local { .. } | CacheStatus::Error(_) => Self::Own,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Revalidated => "revalidated",
+            Self::Fetched => "fetched",
+            Self::Own => "own",
+        }
+    }
+
+    const fn is_hit(self) -> bool {
+        matches!(self, Self::Memory | Self::Disk | Self::Revalidated)
+    }
+}
+
+#[derive(Debug)]
+struct Samples {
+    hosts: Sketch,
+    objects: Sketch,
+    clients: Sketch,
+    latencies: VecDeque<(Class, Duration)>,
+    requests: VecDeque<Value>,
+    errors: VecDeque<Value>,
+    /// Number of requests that the samples since the last halving stand for.
+    seen: u64,
+    halved: Instant,
+    asked: Option<Instant>,
+}
+
+/// Collects recent traffic from the workers.
+#[derive(Debug)]
+pub struct Traffic {
+    is_watched: AtomicBool,
+    /// A worker takes a sample of each `stride`th request.
+    stride: AtomicU32,
+    samples: Mutex<Samples>,
+}
+
+thread_local! {
+    /// Number of requests of this worker since its last sample.
+    static PASSED: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        let samples = Samples {
+            hosts: Sketch::new(TALLIES),
+            objects: Sketch::new(TALLIES),
+            clients: Sketch::new(TALLIES),
+            latencies: VecDeque::new(),
+            requests: VecDeque::new(),
+            errors: VecDeque::new(),
+            seen: 0,
+            halved: clock::monotonic(),
+            asked: None,
+        };
+        Self {
+            is_watched: AtomicBool::new(false),
+            stride: AtomicU32::new(1),
+            samples: Mutex::new(samples),
+        }
+    }
+}
+
+impl AccessSink for Traffic {
+    fn record(&self, record: &AccessRecord<'_>) {
+        if is_error(record.outcome) {
+            // If another thread has the lock, this error is left out, so that a flood of errors
+            // does not make the workers wait.
+            if let Ok(mut samples) = self.samples.try_lock() {
+                push(&mut samples.errors, MAX_ERRORS, described(record));
+            }
+        }
+        let stride = self.stride.load(Ordering::Relaxed).max(1);
+        if !self.is_watched.load(Ordering::Relaxed) || !is_next(stride) {
+            return;
+        }
+        if let Ok(mut samples) = self.samples.try_lock() {
+            samples.add(record, u64::from(stride));
+        }
+    }
+
+    fn wants(&self, outcome: CacheStatus) -> bool {
+        self.is_watched.load(Ordering::Relaxed) || is_error(outcome)
+    }
+}
+
+/// Counts a request of this worker. Returns whether it is the `stride`th since the last sample.
+fn is_next(stride: u32) -> bool {
+    let passed = PASSED.get() + 1;
+    PASSED.set(if passed >= stride { 0 } else { passed });
+    passed >= stride
+}
+
+const fn is_error(outcome: CacheStatus) -> bool {
+    match outcome {
+        CacheStatus::Error(_) => true,
+        CacheStatus::Forwarded { status: Some(status), .. } => status >= 500,
+        _ => false,
+    }
+}
+
+impl Traffic {
+    /// Takes no more samples if no dashboard has asked for some time. The caller must call this
+    /// method about each second.
+    pub fn rest_if_unwatched(&self, now: Instant) {
+        let asked = self.samples().asked;
+        if asked.is_some_and(|asked| now.since(asked) > WATCH_TIME) {
+            self.is_watched.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the recent traffic. `rate` is the number of requests in a second. It determines
+    /// which share of the requests is sampled from now on.
+    pub fn as_json(&self, now: Instant, rate: u64) -> Value {
+        let stride = (rate / SAMPLES_PER_SECOND).next_power_of_two();
+        self.stride.store(u32::try_from(stride).unwrap_or(u32::MAX), Ordering::Relaxed);
+        self.is_watched.store(true, Ordering::Relaxed);
+        let mut samples = self.samples();
+        samples.asked = Some(now);
+        samples.fade(now);
+        let share = |tally: &NameCount| shown(tally, samples.seen);
+        let top = |sketch: &Sketch| sketch.top(SHOWN).into_iter().map(share).collect::<Vec<_>>();
+        json!({
+            "sampled_each": stride,
+            "hosts": top(&samples.hosts),
+            "objects": top(&samples.objects),
+            "clients": top(&samples.clients),
+            "latencies": samples.latencies(),
+            "requests": samples.requests,
+            "errors": samples.errors,
+        })
+    }
+
+    fn samples(&self) -> MutexGuard<'_, Samples> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Samples {
+    fn add(&mut self, record: &AccessRecord<'_>, weight: u64) {
+        let class = Class::of(record.outcome);
+        let event = CountedRequest { weight, is_hit: class.is_hit(), bytes: record.bytes };
+        self.seen += weight;
+        self.hosts.add(record.authority(), event);
+        self.objects.add(&url(record), event);
+        self.clients.add(record.client.ip().to_string().as_bytes(), event);
+        if self.latencies.len() >= MAX_LATENCIES {
+            self.latencies.pop_front();
+        }
+        self.latencies.push_back((class, record.elapsed));
+        push(&mut self.requests, MAX_REQUESTS, described(record));
+    }
+
+    fn fade(&mut self, now: Instant) {
+        if now.since(self.halved) < HALF_LIFE {
+            return;
+        }
+        self.halved = now;
+        self.seen /= 2;
+        self.hosts.halve();
+        self.objects.halve();
+        self.clients.halve();
+    }
+
+    /// Returns median and 99th percentile of the sampled latencies, in microseconds, by class.
+    fn latencies(&self) -> Value {
+        let of_class = |class: Class| {
+            let mut times: Vec<u64> = self
+                .latencies
+                .iter()
+                .filter(|(of, _)| *of == class)
+                .map(|(_, time)| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+                .collect();
+            times.sort_unstable();
+            let at = |share: usize| times.get((times.len() * share / 100).min(times.len() - 1));
+            let count = times.len();
+            let (median, late) = if count == 0 { (None, None) } else { (at(50), at(99)) };
+            json!({ "class": class.name(), "samples": count, "p50_us": median, "p99_us": late })
+        };
+        Class::ALL.into_iter().map(of_class).collect()
+    }
+}
+
+fn push(ring: &mut VecDeque<Value>, room: usize, value: Value) {
+    if ring.len() >= room {
+        ring.pop_front();
+    }
+    ring.push_back(value);
+}
+
+fn shown(tally: &NameCount, seen: u64) -> Value {
+    json!({
+        "name": String::from_utf8_lossy(&tally.name),
+        "requests": tally.requests,
+        "share": tally.requests as f64 / seen.max(1) as f64,
+        "excess": tally.excess,
+        "hits": tally.hits,
+        "bytes": tally.bytes,
+    })
+}
+
+fn url(record: &AccessRecord<'_>) -> Vec<u8> {
+    let mut whole = Vec::new();
+    if let Some((scheme, host)) = record.site {
+        whole.extend_from_slice(scheme.as_bytes());
+        whole.extend_from_slice(b"://");
+        whole.extend_from_slice(host);
+    }
+    whole.extend_from_slice(record.url);
+    whole.truncate(MAX_URL_BYTES);
+    whole
+}
+
+fn described(record: &AccessRecord<'_>) -> Value {
+    let WallTime(end) = record.end;
+    let (reason, says) = match record.outcome {
+        CacheStatus::Error(reason) => (Some(reason.name()), Some(reason.description())),
+        _ => (None, None),
+    };
+    json!({
+        "end_ms": end,
+        "elapsed_us": u64::try_from(record.elapsed.as_micros()).unwrap_or(u64::MAX),
+        "client": record.client.ip().to_string(),
+        "method": String::from_utf8_lossy(record.method),
+        "url": String::from_utf8_lossy(&url(record)),
+        "status": record.status,
+        "bytes": record.bytes,
+        "class": Class::of(record.outcome).name(),
+        "cache_status": record.outcome.to_string(),
+        "reason": reason,
+        "says": says,
+        "cut": record.cut.map(|cut| cut.name()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_proxy::request::reason::ErrorReason;
+
+    fn record(url: &'static str, outcome: CacheStatus) -> AccessRecord<'static> {
+        AccessRecord {
+            end: WallTime(7),
+            elapsed: Duration::from_micros(80),
+            client: ([192, 0, 2, 1], 1).into(),
+            outcome,
+            cut: None,
+            status: 200,
+            bytes: 100,
+            body_bytes: 50,
+            method: b"GET",
+            site: None,
+            url: url.as_bytes(),
+            version: "HTTP/1.1",
+            parent: None,
+            user: None,
+            server: None,
+            rules: None,
+            content_type: None,
+            referer: None,
+            user_agent: None,
+        }
+    }
+
+    const HIT: CacheStatus =
+        CacheStatus::Hit { source: HitSource::Memory, ttl: 9, permit: None, coding: None };
+    const ERROR: CacheStatus = CacheStatus::Error(ErrorReason::Loop);
+
+    #[test]
+    fn requests_are_noted_only_while_a_dashboard_asks_and_errors_always() {
+        let traffic = Traffic::default();
+        assert!(!traffic.wants(HIT) && traffic.wants(ERROR));
+        traffic.record(&record("http://a.test/x", HIT));
+        traffic.record(&record("http://a.test/y", ERROR));
+        let now = clock::monotonic();
+        let first = traffic.as_json(now, 0);
+        assert_eq!(first["hosts"], json!([]));
+        assert_eq!(first["errors"][0]["reason"], "loop");
+        assert!(traffic.wants(HIT));
+        traffic.record(&record("http://a.test/x", HIT));
+        let second = traffic.as_json(now, 0);
+        assert_eq!(second["hosts"][0]["name"], "a.test");
+        assert_eq!(second["objects"][0]["name"], "http://a.test/x");
+        assert_eq!(second["latencies"][0]["p99_us"], 80);
+        traffic.rest_if_unwatched(now + WATCH_TIME + WATCH_TIME);
+        assert!(!traffic.wants(HIT));
+    }
+
+    #[test]
+    fn a_busy_proxy_is_sampled_and_the_counts_still_stand_for_all_requests() {
+        let traffic = Traffic::default();
+        let now = clock::monotonic();
+        assert_eq!(traffic.as_json(now, 50_000)["sampled_each"], 64);
+        for _ in 0..6400 {
+            traffic.record(&record("http://a.test/x", HIT));
+        }
+        let shown = traffic.as_json(now, 50_000);
+        assert_eq!(shown["hosts"][0]["requests"], 6400);
+        assert_eq!(shown["latencies"][0]["samples"], 100);
+        assert!(shown["requests"].as_array().is_some_and(|all| all.len() == MAX_REQUESTS));
+    }
+}

@@ -1,0 +1,87 @@
+// The view of stored objects: a search by host and path, in memory or in a store.
+
+import { element, show, table } from "./elements.js";
+import { bytes, number, percent, span } from "./numbers.js";
+import { ask } from "./server.js";
+
+// The search pauses after this number of objects.
+const AT_ONCE = 100;
+
+function objectRow(object, now) {
+  const age = object.received_ms ? span((now - object.received_ms) / 1000) : "";
+  const kind = object.variant ? "variant" : "";
+  return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` }, object.url), kind,
+    String(object.status ?? ""), bytes(object.length), age, object.uses ?? ""];
+}
+
+export function objectsView() {
+  const place = element("select", { id: "objects-place" },
+    element("option", { value: "" }, "memory"));
+  const host = element("input", { id: "objects-host", spellcheck: "false",
+    placeholder: "example.com" });
+  const path = element("input", { id: "objects-path", spellcheck: "false",
+    placeholder: "/images/" });
+  const progress = element("p", { role: "status" });
+  const result = element("div");
+  const more = element("button", { type: "button", hidden: true }, "Search on");
+  const state = { found: [], from: 0, run: 0, stores: "", unread: 0 };
+  const draw = () => show(result, state.found.length > 0 && table("Stored objects", [
+    { title: "URL", class: "url" }, { title: "kind" }, { title: "status" },
+    { title: "body", number: true }, { title: "received", number: true },
+    { title: "requests", number: true },
+  ], state.found.map((object) => objectRow(object, Date.now()))));
+  const say = (share, isDone) => {
+    const left = state.unread ? ` ${number(state.unread)} large records were not read.` : "";
+    progress.textContent = `${number(state.found.length)} objects found; `
+      + `${isDone ? "all" : percent(share)} of this place searched.${left}`;
+  };
+  const search = async () => {
+    const run = state.run + 1;
+    state.run = run;
+    const wanted = state.found.length + AT_ONCE;
+    more.hidden = true;
+    try {
+      while (state.from !== null && state.found.length < wanted) {
+        const query = `store=${place.value}&host=${encodeURIComponent(host.value.trim())}`
+          + `&path=${encodeURIComponent(path.value.trim())}&from=${state.from}`;
+        const answer = await ask(`/data/objects?${query}`);
+        if (run !== state.run) return;
+        state.found.push(...answer.objects);
+        state.from = answer.next;
+        state.unread += answer.unread;
+        draw();
+        say(answer.searched, state.from === null);
+      }
+      more.hidden = state.from === null;
+    } catch (refusal) {
+      progress.textContent = refusal.message;
+    }
+  };
+  more.addEventListener("click", search);
+  const form = element("form", { class: "card", onsubmit: (event) => {
+    event.preventDefault();
+    Object.assign(state, { found: [], from: 0, unread: 0 });
+    search();
+  } }, element("div", { class: "fields" },
+    element("div", { class: "field" }, element("label", { for: "objects-place" }, "Place"), place),
+    element("div", { class: "field" }, element("label", { for: "objects-host" }, "Host contains"),
+      host),
+    element("div", { class: "field" }, element("label", { for: "objects-path" }, "Path contains"),
+      path),
+    element("div", { class: "field" }, element("button", { type: "submit" }, "Search"))));
+  return {
+    name: "objects",
+    title: "Objects",
+    content: element("div", {}, form, progress, result, more),
+    update(looks) {
+      const { stores } = looks.at(-1);
+      const names = stores.map((store) => store.folder).join("\n");
+      if (names === state.stores) return;
+      state.stores = names;
+      place.append(...stores.map((store, index) => [store, index])
+        .filter(([store]) => store.has_map)
+        .map(([store, index]) => element("option", { value: String(index) }, store.folder)));
+      if (stores.length > 0) place.value = place.options[place.options.length - 1].value;
+    },
+  };
+}

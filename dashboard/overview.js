@@ -1,0 +1,161 @@
+// The first view: rates, ratios, latencies, memory, disk and the last errors.
+
+import { TimeChart } from "./charts.js";
+import { element, show, table } from "./elements.js";
+import { bytes, clock, duration, number, percent, span } from "./numbers.js";
+
+// Number of seconds over which the tiles compute rates and ratios.
+const WINDOW = 60;
+
+// The outcomes of requests, with the counters that count them.
+const OUTCOMES = [
+  { name: "from memory", class: "memory", counters: ["memory_hits"] },
+  { name: "from disk", class: "disk", counters: ["disk_hits"] },
+  { name: "revalidated or stale", class: "revalidated",
+    counters: ["revalidated", "stale_answers"] },
+  { name: "shared fetch", class: "shared", counters: ["collapsed"] },
+  { name: "fetched", class: "fetched", counters: [] },
+  { name: "error by foxy", class: "own", counters: ["local_errors"] },
+  { name: "tunnel", class: "tunnel", counters: ["tunnels"] },
+];
+const FETCHED = 4;
+
+// Returns the number of requests of each outcome between two answers of the server. All requests
+// that no other counter counts were fetched from an origin.
+function outcomes(earlier, later) {
+  const grown = (name) => Math.max(later.counters[name] - earlier.counters[name], 0);
+  const counts = OUTCOMES.map(({ counters }) =>
+    counters.reduce((sum, name) => sum + grown(name), 0));
+  const known = counts.reduce((sum, count) => sum + count, 0);
+  counts[FETCHED] = Math.max(grown("requests") - known, 0);
+  return counts;
+}
+
+// Returns the differences of two answers: rates for each second, and ratios.
+function compare(earlier, later) {
+  const seconds = Math.max((later.now_ms - earlier.now_ms) / 1000, 0.001);
+  const grown = (name) => Math.max(later.counters[name] - earlier.counters[name], 0);
+  const counts = outcomes(earlier, later);
+  const requests = grown("requests");
+  const sent = grown("client_sent_bytes");
+  const received = grown("origin_received_bytes");
+  const hits = counts[0] + counts[1] + counts[2] + counts[3];
+  const cpu = later.cpu_seconds - earlier.cpu_seconds;
+  return {
+    seconds,
+    requests,
+    rate: requests / seconds,
+    hitRatio: requests ? hits / requests : NaN,
+    byteHitRatio: sent ? Math.max(1 - received / sent, 0) : NaN,
+    sent: sent / seconds,
+    received: received / seconds,
+    saved: Math.max(sent - received, 0),
+    cpuEach: requests ? (cpu * 1e6) / requests : NaN,
+    cpuShare: cpu / seconds,
+    outcomes: counts.map((count) => count / seconds),
+  };
+}
+
+const START = {
+  now_ms: 0, cpu_seconds: 0, counters: new Proxy({}, { get: () => 0 }),
+};
+
+function tile(name) {
+  const value = element("strong", {});
+  const note = element("span", { class: "note" });
+  return { root: element("div", { class: "tile" }, element("span", {}, name), value, note),
+    set(text, more) {
+      value.textContent = text;
+      note.textContent = more;
+    } };
+}
+
+const TILES = ["Requests", "Hit ratio", "Byte hit ratio", "Saved at the origin", "CPU a request",
+  "Memory", "Disk", "Connections"];
+
+function setTiles(tiles, recent, all, look) {
+  const measure = (name) => look.stores.reduce((sum, store) => sum + store.measures[name], 0);
+  tiles[0].set(`${number(recent.rate)}/s`, `${number(all.requests)} since the start`);
+  tiles[1].set(percent(recent.hitRatio), `${percent(all.hitRatio)} since the start`);
+  tiles[2].set(percent(recent.byteHitRatio), `${percent(all.byteHitRatio)} since the start`);
+  tiles[3].set(`${bytes(recent.saved / recent.seconds)}/s`, `${bytes(all.saved)} since the start`);
+  tiles[4].set(duration(recent.cpuEach), `${percent(recent.cpuShare)} of one CPU`);
+  tiles[5].set(bytes(look.resident_bytes),
+    `responses ${bytes(look.memory.bytes)} of ${bytes(look.memory.limit)}`);
+  tiles[6].set(look.stores.length ? bytes(measure("live_bytes")) : "none",
+    `${number(measure("records"))} records in ${bytes(measure("capacity_bytes"))}`);
+  tiles[7].set(number(look.connections.open), `at most ${number(look.connections.limit)}`);
+}
+
+function latencyTable(look) {
+  const names = { memory: "from memory", disk: "from disk", revalidated: "revalidated or stale",
+    fetched: "fetched", own: "answered by foxy" };
+  const rows = look.traffic.latencies.map((one) => [names[one.class], duration(one.p50_us ?? NaN),
+    duration(one.p99_us ?? NaN), number(one.samples)]);
+  return table("Latency by outcome, of recent sampled requests", [{ title: "outcome" },
+    { title: "median", number: true }, { title: "99 %", number: true },
+    { title: "samples", number: true }], rows);
+}
+
+function errorTable(look) {
+  const rows = [...look.traffic.errors].reverse().slice(0, 20).map((one) => [clock(one.end_ms),
+    String(one.status), one.reason ?? "origin", one.url, one.client,
+    one.says ?? "the origin answered with this status"]);
+  if (rows.length === 0) return element("p", {}, "No error since foxy started.");
+  return table("Last errors, newest first", [{ title: "time" }, { title: "status" },
+    { title: "reason" }, { title: "URL", class: "url" }, { title: "client" },
+    { title: "meaning", class: "prose" }], rows);
+}
+
+function storeTable(look) {
+  if (look.stores.length === 0) {
+    return element("p", {}, "foxy has no store and keeps responses in memory only.");
+  }
+  const rows = look.stores.map((store) => {
+    const { live_bytes, capacity_bytes, records, index_bytes, device_errors } = store.measures;
+    const state = store.out_of_use ? "out of use" : store.status;
+    return [element("span", { class: "folder" }, store.folder), state,
+      percent(live_bytes / capacity_bytes), number(records), bytes(index_bytes),
+      number(device_errors)];
+  });
+  return table("Stores", [{ title: "folder" }, { title: "state" },
+    { title: "used", number: true }, { title: "records", number: true },
+    { title: "index", number: true }, { title: "errors", number: true }], rows);
+}
+
+export function overviewView() {
+  const tiles = TILES.map(tile);
+  const requests = new TimeChart("Requests by outcome", OUTCOMES, (value) => `${number(value)}/s`);
+  const traffic = new TimeChart("Bytes", [{ name: "to clients", class: "memory" },
+    { name: "from origins", class: "fetched" }], (value) => `${bytes(value)}/s`, false);
+  const [troubles, latencies, stores, errors] = [1, 2, 3, 4].map(() => element("div"));
+  return {
+    name: "overview",
+    title: "Overview",
+    content: element("div", {}, troubles,
+      element("div", { class: "tiles" }, tiles.map((one) => one.root)),
+      element("p", { class: "note" }, `Large numbers are of the last ${WINDOW} seconds.`),
+      element("div", { class: "columns" }, requests.root, traffic.root),
+      element("div", { class: "columns" },
+        element("div", { class: "card" }, element("h3", {}, "Latency"), latencies),
+        element("div", { class: "card" }, element("h3", {}, "Disk"), stores)),
+      element("div", { class: "card" }, element("h3", {}, "Errors"), errors)),
+    update(looks) {
+      const look = looks.at(-1);
+      const since = looks.find((one) => look.now_ms - one.now_ms <= WINDOW * 1000);
+      setTiles(tiles, compare(since, look),
+        compare({ ...START, now_ms: look.started_ms }, look), look);
+      const points = looks.slice(1).map((later, index) =>
+        ({ time: later.now_ms, rates: compare(looks[index], later) }));
+      requests.draw(points.map(({ time, rates }) => ({ time, values: rates.outcomes })));
+      traffic.draw(points.map(({ time, rates }) =>
+        ({ time, values: [rates.sent, rates.received] })));
+      show(troubles, look.troubles.length > 0 && element("div", { class: "card warning" },
+        element("h3", {}, "Troubles"),
+        element("ul", {}, look.troubles.map((text) => element("li", {}, text)))));
+      show(latencies, latencyTable(look));
+      show(stores, storeTable(look));
+      show(errors, errorTable(look));
+    },
+  };
+}

@@ -1,0 +1,79 @@
+// The view that purges stored responses, with a dry run before.
+
+import { element, show } from "./elements.js";
+import { number } from "./numbers.js";
+import { ask } from "./server.js";
+
+const KINDS = [
+  ["url", "one URL, with all its variants", "http://example.com/page"],
+  ["prefix", "all URLs that start with a text", "http://example.com/images/"],
+  ["site", "all responses of a host", "example.com"],
+  ["tag", "responses with a word in Surrogate-Key or Cache-Tag", "product-17"],
+  ["all", "all responses", ""],
+];
+
+export function purgeView() {
+  const kind = element("select", { id: "purge-kind" },
+    KINDS.map(([name, says]) => element("option", { value: name }, says)));
+  const value = element("input", { id: "purge-value", spellcheck: "false" });
+  const hard = element("input", { id: "purge-hard", type: "checkbox" });
+  const result = element("div", { role: "status" });
+  const choose = () => {
+    value.disabled = kind.value === "all";
+    value.placeholder = KINDS.find(([name]) => name === kind.value)[2];
+  };
+  kind.addEventListener("change", choose);
+  choose();
+  const wanted = () => ({
+    [kind.value]: kind.value === "all" ? true : value.value.trim(), hard: hard.checked,
+  });
+  const say = (text, kindOfText) => show(result, element("p", { class: kindOfText }, text));
+  const send = async () => {
+    const purge = wanted();
+    try {
+      const answer = await ask("/purge", purge);
+      const what = purge.hard ? "removed" : "marked as stale";
+      say(`Done: ${what}; purge number ${answer.number}. No crash can undo it.`, "done");
+    } catch (refusal) {
+      say(refusal.message, "refused");
+    }
+  };
+  const dryRun = async () => {
+    try {
+      const { objects } = await ask("/purge", { ...wanted(), "dry-run": true });
+      const disk = objects.disk === null ? "foxy did not search the disk for this name"
+        : `${number(objects.disk)} on disk`;
+      say(`The purge would mean ${number(objects.memory)} responses in memory; ${disk}.`, "done");
+    } catch (refusal) {
+      say(refusal.message, "refused");
+    }
+  };
+  const words = element("p", {});
+  const dialog = element("dialog", { "aria-labelledby": "purge-sure" },
+    element("h3", { id: "purge-sure" }, "Purge?"), words,
+    element("div", { class: "buttons" },
+      element("button", { type: "button", class: "danger", onclick: () => {
+        dialog.close();
+        send();
+      } }, "Purge"),
+      element("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+  const form = element("form", { class: "card", onsubmit: (event) => {
+    event.preventDefault();
+    const what = KINDS.find(([name]) => name === kind.value)[1];
+    words.textContent = `This ${hard.checked ? "removes" : "marks as stale"}: ${what} `
+      + (kind.value === "all" ? "" : value.value);
+    dialog.showModal();
+  } },
+  element("div", { class: "field" }, element("label", { for: "purge-kind" }, "Purge"), kind),
+  element("div", { class: "field" }, element("label", { for: "purge-value" }, "Name"), value),
+  element("div", { class: "field check" }, hard, element("label", { for: "purge-hard" },
+    "Remove the responses. Otherwise foxy asks the origin before it sends them again.")),
+  element("div", { class: "buttons" },
+    element("button", { type: "button", onclick: dryRun }, "Dry run"),
+    element("button", { type: "submit", class: "danger" }, "Purge…")));
+  return {
+    name: "purge",
+    title: "Purge",
+    content: element("div", {}, form, result, dialog),
+  };
+}

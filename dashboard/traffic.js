@@ -1,0 +1,53 @@
+// The view of recent traffic: the top hosts, objects and clients, and sampled requests.
+
+import { bar, element, show, table } from "./elements.js";
+import { bytes, clock, duration, number, percent } from "./numbers.js";
+
+function topTable(caption, title, list, isUrl) {
+  if (list.length === 0) return element("p", {}, "No request since this page opened.");
+  const rows = list.map((one) => [
+    isUrl ? element("a", { href: `#explain=${encodeURIComponent(one.name)}`,
+      "data-key": `top ${one.name}` }, one.name) : one.name,
+    bar(one.share, percent(one.share)), percent(one.hits / Math.max(one.requests - one.excess, 1)),
+    bytes(one.bytes)]);
+  return table(caption, [{ title, class: "url" }, { title: "share of requests" },
+    { title: "hits", number: true }, { title: "bytes", number: true }], rows);
+}
+
+function requestTable(requests) {
+  if (requests.length === 0) return element("p", {}, "No request since this page opened.");
+  const rows = [...requests].reverse().slice(0, 25).map((one) => [clock(one.end_ms),
+    element("span", { class: "nowrap" }, element("span", { class: `swatch ${one.class}` }),
+      one.class), String(one.status || "none"),
+    duration(one.elapsed_us), bytes(one.bytes),
+    element("a", { href: `#explain=${encodeURIComponent(one.url)}`,
+      "data-key": `request ${one.end_ms} ${one.url}` }, `${one.method} ${one.url}`),
+    one.cut ? `${one.cache_status} (${one.cut})` : one.cache_status, one.client]);
+  return table("Sampled requests, newest first", [{ title: "end" }, { title: "outcome" },
+    { title: "status" }, { title: "time", number: true }, { title: "bytes", number: true },
+    { title: "request", class: "url" }, { title: "Cache-Status" }, { title: "client" }], rows);
+}
+
+export function trafficView() {
+  const [note, hosts, objects, clients, requests] = [1, 2, 3, 4, 5].map(() => element("div"));
+  const card = (title, place) => element("div", { class: "card quiet" },
+    element("h3", {}, title), place);
+  return {
+    name: "traffic",
+    title: "Traffic",
+    content: element("div", {}, note,
+      element("div", { class: "columns" }, card("Hosts", hosts), card("Clients", clients)),
+      card("Objects", objects), card("Requests", requests)),
+    update(looks) {
+      const { traffic } = looks.at(-1);
+      const each = traffic.sampled_each === 1 ? "Each request is counted."
+        : `Each ${number(traffic.sampled_each)}th request is counted.`;
+      show(note, element("p", { class: "note" }, `${each} Counting began when this page opened. `
+        + "Counts halve each minute, so the lists follow the traffic. A link explains a request."));
+      show(hosts, topTable("Top hosts", "host", traffic.hosts, false));
+      show(clients, topTable("Top clients", "client", traffic.clients, false));
+      show(objects, topTable("Top objects", "URL", traffic.objects, true));
+      show(requests, requestTable(traffic.requests));
+    },
+  };
+}
