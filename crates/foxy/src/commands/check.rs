@@ -82,7 +82,7 @@ fn refuse(
             terminal::print(&loaded.show());
         }
         for warning in warnings {
-            terminal::report(Level::Warning, &format!("foxy: {warning}"));
+            terminal::report(Level::Warning, &format!("foxy: warning: {warning}"));
         }
     }
     if list.is_empty() { Ok(()) } else { Err(Failure::Unusable(errors.to_string())) }

@@ -52,6 +52,9 @@ impl Loaded {
             let source = source.map_or_else(|| "default".to_owned(), ToString::to_string);
             lines.push(match text::show(&setting.kind, &mut self.written) {
                 Some(value) => format!("{:<54} # {source}", format!("{name} = {value}")),
+                None if setting.key == "origin" && !self.written.origins.is_empty() => {
+                    "# origin: see the list of [[origin]] below".to_owned()
+                }
                 None => format!("# {name}: {}", setting.default),
             });
         }

@@ -155,8 +155,8 @@ impl ImportDraft {
             }
         }
         for original in &changed {
-            let text = "the original serves clients of all networks; foxy would be an open proxy, \
-                        so it listens on this machine alone; set `allow-client` and `listen`";
+            let text = "no setting says which clients foxy serves, so it listens on this machine \
+                        alone; set `allow-client` and `listen`";
             self.leave(original, ImportReason::Step(text.into()));
         }
         !changed.is_empty()

@@ -1,6 +1,7 @@
 //! `foxy import FILE`: converts the configuration of Squid, nginx or HAProxy into a configuration
 //! of foxy. The report lists each directive without an exact equivalent. The new file passes `foxy
-//! check`. Where foxy would permit more than the original, the report warns.
+//! check`. Where foxy would permit more than the original, the report warns. Then the command
+//! writes the new file only with `--accept-losses`.
 
 mod draft;
 mod handling;
@@ -84,7 +85,11 @@ pub fn command() -> Command {
                 .help("File to write [default: standard output]"),
         )
         .arg(switch("force", "Replace the file of --output"))
-        .arg(switch("utc", "Read the original's times of day as UTC, as foxy does"))
+        .arg(switch(
+            "accept-losses",
+            "Write the file of --output although the original denies or limits more",
+        ))
+        .arg(switch("utc", "State that the original's clock runs in UTC, so that hours are kept"))
         .arg(switch("json", "Print the new configuration and the report as one JSON object"))
 }
 
@@ -103,18 +108,23 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     } else {
         terminal::report(Level::Info, grouped(&draft.leftovers).trim_end());
     }
-    match matches.get_one::<PathBuf>("output") {
-        Some(output) => write(output, &text, matches.get_flag("force"))?,
-        None if matches.get_flag("json") => {}
-        None => terminal::print(text.trim_end()),
-    }
     let opened = draft.leftovers.iter().filter(|leftover| leftover.opens()).count();
-    if opened == 0 {
+    let is_accepted = opened == 0 || matches.get_flag("accept-losses");
+    match matches.get_one::<PathBuf>("output") {
+        Some(output) if is_accepted => write(output, &text, matches.get_flag("force"))?,
+        None if !matches.get_flag("json") => terminal::print(text.trim_end()),
+        Some(_) | None => {}
+    }
+    if is_accepted {
         return Ok(());
     }
+    let not_written = match matches.get_one::<PathBuf>("output") {
+        Some(output) => format!("; {} is not written without --accept-losses", output.display()),
+        None => String::new(),
+    };
     Err(Failure::Missed(format!(
         "the original denies or limits more than the new configuration, in {opened} cases; see \
-         the report"
+         the report{not_written}"
     )))
 }
 
@@ -137,6 +147,17 @@ fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, F
         let words = content.lines().filter_map(first);
         words.filter(|word| kind.marks.contains(&word.as_str())).count()
     };
+    let is_vcl = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("vcl 4") || line.starts_with("sub vcl_")
+    };
+    if from.is_none() && content.lines().any(is_vcl) {
+        return Err(Failure::Unusable(
+            "this is VCL, a program, which foxy import does not read; \
+             docs/moving.md#from-varnish shows how to write the configuration"
+                .into(),
+        ));
+    }
     let found = match from {
         Some(name) => KINDS.iter().find(|kind| kind.name == name),
         None => KINDS.iter().filter(|kind| score(kind) > 0).max_by_key(score),

@@ -33,6 +33,26 @@ impl OriginalFiles {
     }
 }
 
+/// Returns foxy's name for the folder or file `path` of the original, so that both programs can run
+/// side by side. `usual` is the original's usual folder, `foxy` is foxy's.
+fn renamed(path: &str, usual: &str, foxy: &str) -> Option<String> {
+    path.strip_prefix(usual).map(|rest| format!("{foxy}{rest}"))
+}
+
+/// Returns a folder for foxy's store in place of `path`, the folder of the original's cache.
+pub fn own_folder(path: &str, usual: &str) -> String {
+    renamed(path, usual, "/var/cache/foxy")
+        .unwrap_or_else(|| format!("{}-foxy", path.trim_end_matches('/')))
+}
+
+/// Returns a file for foxy's access log in place of `path`, the log of the original.
+pub fn own_log(path: &str, usual: &str) -> String {
+    renamed(path, usual, "/var/log/foxy/").unwrap_or_else(|| match path.rsplit_once('/') {
+        Some((folder, name)) => format!("{folder}/foxy-{name}"),
+        None => format!("foxy-{path}"),
+    })
+}
+
 fn content(path: &Path) -> Result<(String, String), String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;

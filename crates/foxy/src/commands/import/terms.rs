@@ -24,8 +24,8 @@ pub enum TermFlaw {
     TwoConditions(&'static str),
     /// No list (ACL) has this name.
     Undefined(String),
-    /// The list (ACL) asks clients for credentials. Where Squid asks again, foxy would go on to the
-    /// next rules, which may allow the request.
+    /// The list (ACL) asks clients for credentials, but foxy will have no users. Where Squid asks
+    /// again, foxy would go on to the next rules, which may allow the request.
     Credentials(String),
     /// Rules cannot express the list (ACL) `name`.
     NoEquivalent { name: String, why: String },
@@ -139,6 +139,7 @@ fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, 
     let values = match key {
         "client" => cut::<AddressSet>(a, b),
         "port" => cut::<PortSet>(a, b),
+        "user" if a.iter().chain(b).any(|name| name.contains(['*', '?', '[', '{'])) => None,
         "method" | "scheme" | "user" => {
             Some(a.iter().filter(|value| b.contains(value)).cloned().collect())
         }

@@ -139,8 +139,6 @@ fn a_condition_that_foxy_lacks_opens_nothing_without_a_warning() {
     assert_eq!(opens, 0);
     let last = "line 4: http_access deny office, if no line matches";
     assert_eq!(rules, format!("line 4: http_access deny office; {last}"));
-    let (opens, _) = convert("acl staff proxy_auth REQUIRED\nhttp_access allow staff\n");
-    assert_eq!(opens, 1);
 }
 
 #[test]
@@ -157,6 +155,14 @@ fn hours_are_converted_if_the_original_uses_utc() {
     );
     let draft = squid::import(content, &files, false);
     assert_eq!(draft.leftovers.iter().filter(|leftover| leftover.opens()).count(), 1);
+}
+
+#[test]
+fn a_program_in_vcl_is_refused_with_a_pointer_to_the_manual() {
+    for content in ["vcl 4.1;\nbackend default { .host = \"a\"; }\n", "sub vcl_recv {\n}\n"] {
+        let refused = kind_of(content, None).err().map(|failure| failure.to_string());
+        assert!(refused.is_some_and(|text| text.contains("moving.md#from-varnish")), "{content}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn loaded(content: &str) -> Result<Vec<OriginTable>, String> {
     let path = folder.path().join("foxy.toml");
     std::fs::write(&path, content).expect("written");
     let mut loaded = load(Some(&path), None, &machine()).map_err(|all| all.to_string())?;
+    assert!(!loaded.show().contains("foxy is a forward proxy"), "{content}");
     std::fs::write(&path, loaded.show()).expect("written");
     let again = load(Some(&path), None, &machine()).map_err(|all| all.to_string())?;
     assert_eq!(again.settings, loaded.settings, "the shown settings give the same");

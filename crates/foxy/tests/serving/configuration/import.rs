@@ -16,6 +16,10 @@ fn explain_shows_each_rule_of_an_imported_file() {
     let file = file.to_str().expect("UTF-8");
     let (code, _, report) = run(&["import", OFFICE, "--output", file]);
     assert_eq!(code, Some(1), "the sample has denials that foxy lacks: {report}");
+    assert!(report.contains("is not written without --accept-losses"), "{report}");
+    assert!(!std::path::Path::new(file).exists());
+    let (code, _, report) = run(&["import", OFFICE, "--output", file, "--accept-losses"]);
+    assert_eq!(code, Some(0), "{report}");
     let log = folder.path().join("access.log");
     let log = log.to_str().expect("UTF-8");
     let flags = ["--config", file, "--access-log", log, "--object-limit", "8M"];

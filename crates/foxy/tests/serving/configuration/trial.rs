@@ -32,7 +32,10 @@ fn a_sound_file_passes_beside_a_running_foxy_and_nothing_is_made() {
         settings.contains("workers = 3 ") && settings.contains("# FOXY_WORKERS\n"),
         "{settings}"
     );
-    assert!(report.contains("-:1:1: cannot listen on ") && report.contains("stop the program"));
+    assert!(
+        report.contains("foxy: warning: -:1:1: cannot listen on ")
+            && report.contains("stop the program")
+    );
     assert!(report.contains("FOXY_WORKER is not a setting and has no effect"), "{report}");
     assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
 }

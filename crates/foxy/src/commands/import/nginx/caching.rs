@@ -2,10 +2,12 @@
 //! (`proxy_cache_valid`) and exceptions (`proxy_cache_bypass`, `proxy_no_cache`).
 
 use super::super::draft::ImportDraft;
+use super::super::original_files;
 use super::super::report::ImportReason;
 use super::super::terms::AccessTerm;
+use super::expression;
 use super::parse::NginxDirective;
-use super::scope::{Levels, LocationTables, PrefixLocation};
+use super::scope::{Levels, LocationScope, LocationTables};
 use super::{NginxImport, nginx_time};
 use std::collections::HashMap;
 use toml::{Table, Value};
@@ -26,7 +28,7 @@ impl NginxImport {
         let zone = option("keys_zone").and_then(|zone| zone.split(':').next());
         let inactive = option("inactive").and_then(nginx_time).unwrap_or_else(|| "10m".into());
         self.zones.insert(zone.unwrap_or_default().to_owned(), inactive);
-        let mut store = line.argument(0).replacen("/var/cache/nginx", "/var/cache/foxy", 1);
+        let mut store = original_files::own_folder(line.argument(0), "/var/cache/nginx");
         if let Some(size) = option("max_size") {
             store.push_str(&format!(",size={}", size.to_ascii_uppercase()));
         }
@@ -36,33 +38,43 @@ impl NginxImport {
     }
 }
 
+/// Returns the time for which nginx keeps an unused response of a location. Returns `None` if foxy
+/// caches nothing of the location.
+pub fn inactive<'z>(
+    zones: &'z HashMap<String, String>,
+    location: &LocationScope<'_>,
+) -> Option<&'z String> {
+    let zone = location.levels.last("proxy_cache").map(|line| line.argument(0));
+    let key = location.levels.last("proxy_cache_key");
+    let is_shared = key.is_none_or(|key| is_key_of_url(key.argument(0)));
+    let is_known = exceptions(location).iter().all(|(_, _, exception)| exception.is_some());
+    zone.and_then(|zone| zones.get(zone)).filter(|_| is_shared && is_known)
+}
+
 /// Adds the rules on caching for a location. A location without a cache zone is not cached in
 /// nginx, so its rule bypasses foxy's cache.
 pub fn add_rules(
     draft: &mut ImportDraft,
     zones: &HashMap<String, String>,
-    location: &PrefixLocation<'_>,
+    location: &LocationScope<'_>,
     tables: &mut LocationTables,
 ) {
-    let zone = location.levels.last("proxy_cache").map(|line| line.argument(0));
-    let key = location.levels.last("proxy_cache_key");
-    let is_shared = key.is_none_or(|key| is_key_of_url(key.argument(0)));
-    let Some(inactive) = zone.and_then(|zone| zones.get(zone)).filter(|_| is_shared) else {
-        if let (Some(key), false) = (key, is_shared) {
-            let text = "foxy's cache key is the URL, so foxy caches nothing of this location";
-            draft.leave(&key.original, ImportReason::Missing(text.into()));
+    let Some(inactive) = inactive(zones, location) else {
+        let zone = location.levels.last("proxy_cache").map(|line| line.argument(0));
+        if zone.is_some_and(|zone| zones.contains_key(zone)) {
+            not_cached(draft, location);
         }
         let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);
         let rule = location.rule(" without a cache", then);
         return tables.rules.push((rule, location.original.clone(), false));
     };
-    exceptions(draft, location, tables);
+    bypasses(draft, location, tables);
     lifetimes(draft, location, tables);
-    let mut then = Table::from_iter([
+    let then = Table::from_iter([
         ("heuristic".to_owned(), heuristic("0s")),
         ("store-set-cookie".to_owned(), Value::from(ignores(&location.levels, "set-cookie"))),
     ]);
-    stale(draft, location, inactive, &mut then);
+    stale(draft, location, inactive);
     let rule = location.rule(" cache", then);
     tables.rules.push((rule, location.original.clone(), false));
     for line in location.levels.all(&["proxy_ignore_headers"]) {
@@ -93,44 +105,78 @@ fn heuristic(time: &str) -> Value {
     Value::Table(Table::from_iter(entries))
 }
 
-/// Converts `proxy_cache_bypass` and `proxy_no_cache` to rules that bypass foxy's cache. Such a
-/// rule both ignores stored responses and stores none.
-fn exceptions(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
-    let lines = location.levels.all(&["proxy_cache_bypass"]);
-    let lines = lines.into_iter().chain(location.levels.all(&["proxy_no_cache"]));
-    let mut seen: Vec<&str> = Vec::new();
+/// Reports why foxy caches nothing of a location that nginx caches.
+fn not_cached(draft: &mut ImportDraft, location: &LocationScope<'_>) {
+    if let Some(key) = location.levels.last("proxy_cache_key")
+        && !is_key_of_url(key.argument(0))
+    {
+        let text = "foxy's cache key is the URL, so foxy caches nothing of this location";
+        draft.leave(&key.original, ImportReason::Missing(text.into()));
+    }
+    for (line, variable, exception) in exceptions(location) {
+        if exception.is_none() {
+            let text =
+                format!("foxy does not know {variable}, so foxy caches nothing of this location");
+            draft.leave(&line.original, ImportReason::Missing(text));
+        }
+    }
+}
+
+type Exception<'d> = (&'d NginxDirective, &'d str, Option<(&'static str, String)>);
+
+/// Returns the values of `proxy_cache_bypass` and `proxy_no_cache`, each with a condition of a rule
+/// that holds whenever nginx ignores its cache. The condition is `None` if rules cannot express it.
+fn exceptions<'d>(location: &LocationScope<'d>) -> Vec<Exception<'d>> {
+    let lines = location.levels.all(&["proxy_cache_bypass"]).into_iter();
+    let lines = lines.chain(location.levels.all(&["proxy_no_cache"]));
+    let mut found: Vec<Exception<'d>> = Vec::new();
     for line in lines {
         for variable in line.arguments() {
-            if seen.contains(&variable.as_str()) {
+            let is_seen = found.iter().any(|(_, other, _)| other == variable);
+            if is_seen || variable.is_empty() || variable == "0" {
                 continue;
             }
-            seen.push(variable);
-            let condition = if let Some(name) = variable.strip_prefix("$cookie_") {
-                ("header", format!("Cookie: *{name}=*"))
-            } else if let Some(name) = variable.strip_prefix("$arg_") {
-                ("query", name.to_owned())
-            } else if let Some(name) = variable.strip_prefix("$http_") {
-                ("header", name.replace('_', "-"))
+            let of = |prefix: &str| {
+                let name = variable.strip_prefix(prefix)?;
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                name.chars().all(is_name).then_some(name)
+            };
+            let condition = if let Some(name) = of("$cookie_") {
+                // nginx compares names of cookies without regard to case.
+                let name: String = name.chars().map(|c| expression::literal(c, true)).collect();
+                Some(("header", format!("Cookie: *{name}=*")))
+            } else if let Some(name) = of("$arg_") {
+                Some(("query", name.to_owned()))
             } else {
-                let text = "foxy has no variables; foxy may cache more than the original";
-                draft.leave(&line.original, ImportReason::Opens(text.into()));
-                continue;
+                of("$http_").map(|name| ("header", name.replace('_', "-")))
             };
-            let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);
-            let (key, value) = condition;
-            let change = |term: &mut AccessTerm| {
-                term.when.insert(key, vec![value]);
-            };
-            let suffix = format!(" {} {variable}", line.name());
-            let rule = location.rule_with(&suffix, change, then);
-            tables.rules.push((rule, line.original.clone(), false));
+            found.push((line, variable, condition));
+        }
+    }
+    found
+}
+
+/// Adds the rules that bypass foxy's cache. Such a rule both ignores stored responses and stores
+/// none.
+fn bypasses(draft: &mut ImportDraft, location: &LocationScope<'_>, tables: &mut LocationTables) {
+    for (line, variable, condition) in exceptions(location) {
+        let Some((key, value)) = condition else { continue };
+        let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);
+        let change = |term: &mut AccessTerm| {
+            term.when.insert(key, vec![value]);
+        };
+        let rule = location.rule_with(&format!(" {} {variable}", line.name()), change, then);
+        tables.rules.push((rule, line.original.clone(), false));
+        if !variable.starts_with("$cookie_") {
+            let text = "foxy also bypasses its cache for the values 0 and empty";
+            draft.leave(&line.original, ImportReason::Differs(text.into()));
         }
     }
 }
 
 /// Converts `proxy_cache_valid [CODE…] TIME` to rules on the lifetimes of responses with these
 /// codes.
-fn lifetimes(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
+fn lifetimes(draft: &mut ImportDraft, location: &LocationScope<'_>, tables: &mut LocationTables) {
     for (number, line) in (1..).zip(location.levels.all(&["proxy_cache_valid"])) {
         let Some((time, codes)) = line.arguments().split_last() else { continue };
         let Some(time) = nginx_time(time) else {
@@ -176,21 +222,17 @@ fn lifetimes(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mu
     }
 }
 
-/// Converts `proxy_cache_use_stale`. foxy may serve a stale response for the time `inactive`, for
-/// which nginx keeps an unused response.
-fn stale(draft: &mut ImportDraft, location: &PrefixLocation<'_>, inactive: &str, then: &mut Table) {
+/// Reports `proxy_cache_use_stale`. A rule would also let foxy serve stale responses that nginx
+/// never stores, such as responses with `max-age=0`.
+fn stale(draft: &mut ImportDraft, location: &LocationScope<'_>, inactive: &str) {
     let Some(line) = location.levels.last("proxy_cache_use_stale") else { return };
-    let has = |name: &str| line.arguments().iter().any(|word| word == name);
-    if has("off") {
+    if line.argument(0) == "off" {
         return;
     }
-    if has("error") || has("timeout") {
-        then.insert("stale-if-error".into(), inactive.into());
-    }
-    let updates = location.levels.last("proxy_cache_background_update");
-    if has("updating") && updates.is_some_and(|line| line.argument(0) == "on") {
-        then.insert("stale-while-revalidate".into(), inactive.into());
-    }
-    let text = format!("foxy serves stale responses for {inactive} after they became stale");
-    draft.leave(&line.original, ImportReason::Differs(text));
+    let text = format!(
+        "foxy serves stale responses where the origin's Cache-Control permits this; to permit it \
+         always, even for max-age=0, add `stale-if-error = \"{inactive}\"` or \
+         `stale-while-revalidate` to the rule"
+    );
+    draft.leave(&line.original, ImportReason::Missing(text));
 }

@@ -5,7 +5,7 @@ use super::super::range_set::{AddressSet, RangeTexts};
 use super::super::report::ImportReason;
 use super::super::terms::{AccessTerm, Facets};
 use super::parse::NginxDirective;
-use super::scope::{LocationTables, PrefixLocation};
+use super::scope::{LocationScope, LocationTables};
 use toml::{Table, Value};
 
 /// Returns whether a `return` line refuses requests, with status 403, 404, 410 or 444.
@@ -13,15 +13,44 @@ pub fn is_refusal(line: &NginxDirective) -> bool {
     line.name() == "return" && matches!(line.argument(0), "403" | "404" | "410" | "444")
 }
 
+/// Returns whether a line answers every request itself, for example with a redirect.
+pub fn answers_all(line: &NginxDirective) -> bool {
+    const ALL: [&str; 8] = ["^", ".*", "^.*", "^.*$", "(.*)", "^(.*)", "^(.*)$", "^/(.*)$"];
+    let is_redirect = matches!(line.argument(2), "permanent" | "redirect");
+    match line.name() {
+        "return" => true,
+        "rewrite" => is_redirect && ALL.contains(&line.argument(0)),
+        _ => false,
+    }
+}
+
+/// Returns whether the `allow` and `deny` lines refuse every client.
+pub fn denies_all(location: &LocationScope<'_>) -> bool {
+    let lines = location.levels.all(&["allow", "deny"]);
+    denied(&lines).is_some_and(|denied| denied.complement().texts().is_empty())
+}
+
 /// Adds a rule that refuses the clients that nginx refuses in this location.
 pub fn add_rules(
     draft: &mut ImportDraft,
-    location: &PrefixLocation<'_>,
+    location: &LocationScope<'_>,
     tables: &mut LocationTables,
 ) {
     let lines = location.levels.all(&["allow", "deny"]);
+    add_rule(draft, location, &lines, &[], tables);
+}
+
+/// Adds a rule that refuses the clients that these lines refuse. Requests with the listed methods
+/// are exceptions.
+pub fn add_rule(
+    draft: &mut ImportDraft,
+    location: &LocationScope<'_>,
+    lines: &[&NginxDirective],
+    methods: &[String],
+    tables: &mut LocationTables,
+) {
     let Some(first) = lines.first() else { return };
-    let Some(denied) = denied(&lines) else {
+    let Some(denied) = denied(lines) else {
         let text = "a line of `allow` or `deny` names no network";
         return draft.leave(&first.original, ImportReason::Opens(text.into()));
     };
@@ -38,9 +67,13 @@ pub fn add_rules(
         } else {
             term.when.extend(clients(&denied.texts()));
         }
+        if !methods.is_empty() {
+            *term = std::mem::take(term).and_not(&Facets::from([("method", methods.to_vec())]));
+        }
     };
     let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
-    tables.rules.push((location.rule_with(" deny", change, then), first.original.clone(), true));
+    let suffix = if methods.is_empty() { " deny" } else { " limit_except" };
+    tables.rules.push((location.rule_with(suffix, change, then), first.original.clone(), true));
 }
 
 /// Returns the clients that the lines refuse. As in nginx, the first line that matches a client

@@ -4,7 +4,7 @@
 use super::super::draft::ImportDraft;
 use super::super::report::ImportReason;
 use super::parse::NginxDirective;
-use super::scope::{Levels, LocationTables, PrefixLocation};
+use super::scope::{Levels, LocationScope, LocationTables};
 use crate::settings;
 use toml::{Table, Value};
 
@@ -12,6 +12,9 @@ use toml::{Table, Value};
 /// such a field would change the decision. nginx applies its directives later.
 const CACHING_FIELDS: [&str; 6] =
     ["cache-control", "expires", "vary", "set-cookie", "etag", "last-modified"];
+
+/// Values of `Host` that foxy can send.
+const KNOWN_HOSTS: [&str; 4] = ["$host", "$http_host", "$host:$server_port", "$proxy_host"];
 
 /// Returns the value of `send-host`, which decides about the `Host` field to the origin. Without a
 /// `proxy_set_header Host` line this is `default`.
@@ -21,6 +24,7 @@ pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
     match host.map(|line| line.argument(1)) {
         Some("$host" | "$http_host" | "$host:$server_port") => "keep".to_owned(),
         Some("$proxy_host") | None => default.to_owned(),
+        Some(text) if text.contains('$') => "keep".to_owned(),
         Some(text) => text.to_owned(),
     }
 }
@@ -28,7 +32,8 @@ pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
 /// Adds at most two rules for a location: one on request fields, one on response fields.
 pub fn add_rules(
     draft: &mut ImportDraft,
-    location: &PrefixLocation<'_>,
+    location: &LocationScope<'_>,
+    is_cached: bool,
     tables: &mut LocationTables,
 ) {
     let mut request = FieldEditTables::new("request-header");
@@ -43,9 +48,11 @@ pub fn add_rules(
         let ignored = location.levels.all(&["proxy_ignore_headers"]);
         let is_ignored =
             ignored.iter().flat_map(|line| line.arguments()).any(|n| n.eq_ignore_ascii_case(name));
-        if CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str()) && !is_ignored {
-            let text = "foxy would remove this field before its caching decision, nginx after it";
-            draft.leave(&line.original, ImportReason::Missing(text.into()));
+        let decides = CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str());
+        if decides && !is_ignored && is_cached {
+            let text = "foxy would remove this field before its caching decision, nginx after it; \
+                        the field stays";
+            draft.leave(&line.original, ImportReason::Opens(text.into()));
         } else if let Err(reason) = response.remove(name) {
             draft.leave(&line.original, reason);
         }
@@ -110,16 +117,34 @@ fn request_field(line: &NginxDirective, edits: &mut FieldEditTables) -> Result<(
     let name = line.argument(0);
     let lower = name.to_ascii_lowercase();
     match (lower.as_str(), line.argument(1)) {
+        ("host", value) if value.contains('$') && !KNOWN_HOSTS.contains(&value) => {
+            Err(ImportReason::Differs("foxy has no variables, and sends the client's Host".into()))
+        }
         ("host" | "upgrade" | "connection", _) => Ok(()),
         (name, _) if name == "forwarded" || name.starts_with("x-forwarded-") => {
-            Err(ImportReason::NotNeeded("foxy sends Forwarded and X-Forwarded-*".into()))
+            Err(ImportReason::NotNeeded(
+                "foxy sends Forwarded and X-Forwarded-*; it keeps the lists of clients in \
+                 `forwarded-from` alone"
+                    .into(),
+            ))
         }
-        ("x-real-ip" | "x-client-ip", _) => Err(ImportReason::Missing(
-            "foxy sends the client's address in X-Forwarded-For and Forwarded".into(),
-        )),
         (_, "") => edits.remove(name),
+        (lower, value) if value == format!("$http_{}", lower.replace('-', "_")) => Ok(()),
+        ("x-real-ip" | "x-client-ip", value) if value.contains('$') => {
+            edits.remove(name)?;
+            Err(ImportReason::Missing(
+                "a rule removes the client's field; foxy sends the address in X-Forwarded-For and \
+                 Forwarded"
+                    .into(),
+            ))
+        }
         (_, value) if value.contains('$') => {
-            Err(ImportReason::Missing("foxy has no variables".into()))
+            edits.remove(name)?;
+            Err(ImportReason::Missing(
+                "foxy has no variables, so the origin gets no such field; a rule removes the \
+                 client's field"
+                    .into(),
+            ))
         }
         (_, value) => edits.set(name, value),
     }

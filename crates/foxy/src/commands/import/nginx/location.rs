@@ -1,52 +1,92 @@
 //! Converts the `location` blocks of a server to origins and rules.
 
 use super::super::report::ImportReason;
+use super::super::terms::AccessTerm;
 use super::super::terms::written;
+use super::expression::PathExpression;
 use super::parse::NginxDirective;
-use super::scope::{Levels, LocationTables, PrefixLocation, ServerHosts};
-use super::{NginxImport, caching, clients, fields, nginx_time};
+use super::scope::{Levels, LocationPath, LocationScope, LocationTables, ServerHosts};
+use super::scope::{beginning, escaped, refusal};
+use super::{NginxImport, caching, clients, fields, limits, nginx_time};
 use toml::{Table, Value};
 
-/// Returns the path prefix of a location. Returns `None` for an exact path or a regular expression.
-fn prefix(location: &NginxDirective) -> Option<&str> {
-    match location.arguments() {
-        [path] if path.starts_with('/') => Some(path),
-        [mark, path] if mark == "^~" => Some(path),
-        _ => None,
-    }
+/// A location that the import can read.
+struct ListedLocation<'d> {
+    path: LocationPath<'d>,
+    directive: &'d NginxDirective,
 }
 
+/// The prefix of a location, and the origin of its requests. `None` if the location is refused.
+type PrefixOrigin<'d> = (&'d str, Option<Table>);
+
 impl NginxImport {
+    /// Converts all locations of a server for these hosts. nginx serves a request from the exact
+    /// location of its path, then from the first expression that matches, then from the longest
+    /// prefix.
     pub(super) fn locations<'d>(
         &mut self,
-        server: &Levels<'d>,
+        server: &'d NginxDirective,
+        levels: &Levels<'d>,
         hosts: &'d ServerHosts,
     ) -> LocationTables {
         let mut tables = LocationTables::default();
-        let children = server.blocks[0].iter().filter(|child| child.name() == "location");
-        let (mut prefixes, others): (Vec<_>, Vec<_>) =
-            children.partition(|location| prefix(location).is_some());
-        prefixes.sort_by_key(|location| usize::MAX - prefix(location).map_or(0, str::len));
-        for location in others {
-            self.unlisted_location(location);
+        let root = LocationPath::Prefix { prefix: "/", firm: false };
+        let answers = server.children().iter().any(clients::answers_all);
+        let mut listed = if answers { Vec::new() } else { self.listed(server) };
+        let has_root = listed
+            .iter()
+            .any(|location| matches!(location.path, LocationPath::Prefix { prefix: "/", .. }));
+        if !has_root {
+            listed.push(ListedLocation { path: root, directive: server });
         }
-        let paths: Vec<&str> = prefixes.iter().filter_map(|location| prefix(location)).collect();
-        for location in &prefixes {
-            let Some(path) = prefix(location) else { continue };
-            for child in location.children() {
+        let all: Vec<_> =
+            (0..listed.len()).map(|at| scope(&listed, at, server, levels, hosts)).collect();
+        let mut prefixes: Vec<PrefixOrigin<'d>> = Vec::new();
+        let mut of_prefixes = LocationTables::default();
+        for location in &all {
+            if let LocationPath::Prefix { prefix, .. } = location.path {
+                let origin = self.prefix_location(location, &mut of_prefixes);
+                prefixes.push((prefix, origin));
+            }
+        }
+        for location in &all {
+            if !matches!(location.path, LocationPath::Prefix { .. }) {
+                self.other_location(location, &mut prefixes, &mut tables);
+            }
+        }
+        // Origins with a longer path come first, because the first origin that matches counts.
+        tables.origins.splice(0..0, of_prefixes.origins);
+        tables.rules.extend(of_prefixes.rules);
+        tables
+    }
+
+    /// Returns the locations of a server: exact paths, then expressions, then prefixes, of which
+    /// the longest is first. Reports the locations that it cannot read.
+    fn listed<'d>(&mut self, server: &'d NginxDirective) -> Vec<ListedLocation<'d>> {
+        let mut listed = Vec::new();
+        for directive in server.children().iter().filter(|child| child.name() == "location") {
+            for child in directive.children() {
                 self.explain_in_location(child);
             }
-            let is_inner = |other: &&&str| other.starts_with(path) && **other != path;
-            let location = PrefixLocation {
-                prefix: path,
-                levels: server.inside(location),
-                original: &location.original,
-                inner: paths.iter().filter(is_inner).copied().collect(),
-                hosts,
-            };
-            self.location(&location, &mut tables);
+            match LocationPath::read(directive) {
+                Some(path) => listed.push(ListedLocation { path, directive }),
+                None if directive.argument(0).starts_with('@') => {
+                    let text = "foxy has no named locations";
+                    self.draft.leave(&directive.original, ImportReason::Missing(text.into()));
+                }
+                None => {
+                    let text = "foxy does not have this expression, so it serves these requests \
+                                like others of the same beginning; write rules";
+                    self.draft.leave(&directive.original, ImportReason::Opens(text.into()));
+                }
+            }
         }
-        tables
+        listed.sort_by_key(|location| match location.path {
+            LocationPath::Exact(_) => 0,
+            LocationPath::Expression(_) => 1,
+            LocationPath::Prefix { prefix, .. } => usize::MAX - prefix.len(),
+        });
+        listed
     }
 
     fn explain_in_location(&mut self, child: &NginxDirective) {
@@ -63,51 +103,141 @@ impl NginxImport {
         }
     }
 
-    /// Reports a location with an exact path or a regular expression, because an origin of foxy has
-    /// only a path prefix.
-    fn unlisted_location(&mut self, location: &NginxDirective) {
-        let refuses = location.children().iter().any(|child| {
-            matches!(child.name(), "deny" | "auth_basic" | "auth_request" | "internal")
-                || clients::is_refusal(child)
-        });
-        let text = "an origin has a path prefix, not an expression; these requests go to the \
-                    location with their prefix";
-        let reason = if refuses { ImportReason::Opens } else { ImportReason::Missing };
-        self.draft.leave(&location.original, reason(text.into()));
-    }
-
-    fn location(&mut self, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
-        let refusal =
-            location.levels.all(&["return"]).into_iter().find(|line| clients::is_refusal(line));
-        if let Some(line) = refusal {
-            let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
-            let rule = location.rule(" return", then);
-            tables.rules.push((rule, line.original.clone(), true));
-            return;
-        }
-        let Some(pass) = location.levels.last("proxy_pass") else { return };
+    /// Converts a location with a prefix. Returns its origin.
+    fn prefix_location(
+        &mut self,
+        location: &LocationScope<'_>,
+        tables: &mut LocationTables,
+    ) -> Option<Table> {
+        let pass = self.pass(location, tables)?;
         match self.origin(location, pass) {
-            Ok(origin) => tables.origins.push((origin, location.original.clone())),
+            Ok(origin) => {
+                tables.origins.push((origin.clone(), location.original.clone()));
+                self.add_rules(location, tables);
+                Some(origin)
+            }
             Err(reason) => {
                 self.draft.leave(&pass.original, reason);
-                let text = "The configuration of nginx for this location is not converted.";
-                let then = Table::from_iter([
-                    ("access".to_owned(), Value::from("deny")),
-                    ("message".to_owned(), Value::from(text)),
-                ]);
-                let rule = location.rule(" is not converted", then);
-                return tables.rules.push((rule, location.original.clone(), true));
+                let rule = location.not_converted();
+                tables.rules.push((rule, location.original.clone(), true));
+                None
             }
         }
+    }
+
+    /// Converts a location with an exact path or an expression. An origin of foxy has only a
+    /// prefix, so these requests go to the origins of the prefixes. If such an origin is another
+    /// than the location's own, a rule refuses the requests.
+    fn other_location<'d>(
+        &mut self,
+        location: &LocationScope<'d>,
+        prefixes: &mut Vec<PrefixOrigin<'d>>,
+        tables: &mut LocationTables,
+    ) {
+        let Some(pass) = self.pass(location, tables) else { return };
+        let origin = match self.origin(location, pass) {
+            Ok(origin) => origin,
+            Err(reason) => {
+                self.draft.leave(&pass.original, reason);
+                let rule = location.not_converted();
+                return tables.rules.push((rule, location.original.clone(), true));
+            }
+        };
+        let carriers = carriers(&location.path, prefixes);
+        if carriers.is_empty() {
+            prefixes.push(("/", Some(origin.clone())));
+            tables.origins.push((origin, location.original.clone()));
+            return self.add_rules(location, tables);
+        }
+        let (same, others): (Vec<_>, Vec<_>) =
+            carriers.into_iter().partition(|(_, carrier)| is_same(carrier, &origin));
+        if !others.is_empty() {
+            let text = "foxy chooses origins by the beginning of the path; where this gives \
+                        another origin than here, a rule refuses the requests";
+            self.draft.leave(location.original, ImportReason::Missing(text.into()));
+        }
+        let expression = match &location.path {
+            LocationPath::Expression(expression) if !same.is_empty() => expression,
+            _ if others.is_empty() => return self.add_rules(location, tables),
+            _ => {
+                let rule = location.not_converted();
+                return tables.rules.push((rule, location.original.clone(), true));
+            }
+        };
+        for (prefix, _) in others {
+            let inner = prefixes.iter().filter(|(other, origin)| {
+                origin.is_some() && other.starts_with(prefix) && *other != prefix
+            });
+            let elsewhere = LocationScope {
+                path: LocationPath::Prefix { prefix, firm: true },
+                levels: location.levels.clone(),
+                original: location.original,
+                hosts: location.hosts,
+                more: Vec::new(),
+                other_paths: inner.map(|(path, _)| beginning(path)).collect(),
+                other_urls: Vec::new(),
+            };
+            let change = |term: &mut AccessTerm| {
+                term.when.insert("url", vec![expression.at_least.clone()]);
+            };
+            let rule = elsewhere.rule_with(" is not converted", change, refusal());
+            tables.rules.push((rule, location.original.clone(), true));
+        }
+        self.add_rules(location, tables);
+    }
+
+    /// Returns the `proxy_pass` line of a location. If the location refuses its requests or answers
+    /// them itself, adds a rule that refuses them, and returns `None`.
+    fn pass<'d>(
+        &mut self,
+        location: &LocationScope<'d>,
+        tables: &mut LocationTables,
+    ) -> Option<&'d NginxDirective> {
+        let own = location.levels.blocks[0];
+        let internal = own.iter().find(|line| line.name() == "internal");
+        let refusing = own.iter().find(|line| clients::is_refusal(line)).or(internal);
+        if let Some(line) = refusing {
+            let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+            let rule = location.rule(&format!(" {}", line.name()), then);
+            tables.rules.push((rule, line.original.clone(), true));
+            return None;
+        }
+        if clients::denies_all(location) {
+            clients::add_rules(&mut self.draft, location, tables);
+            return None;
+        }
+        let answer = own.iter().find(|line| clients::answers_all(line));
+        let pass = location.levels.last("proxy_pass").filter(|_| answer.is_none());
+        if pass.is_none() {
+            let (original, text) = match answer {
+                Some(line) => (&line.original, "foxy sends no redirects and no answers of its own"),
+                None => (location.original, "foxy serves no files"),
+            };
+            let text = format!("{text}; a rule refuses these requests");
+            self.draft.leave(original, ImportReason::Missing(text));
+            let rule = location.not_converted();
+            tables.rules.push((rule, original.clone(), true));
+        }
+        pass
+    }
+
+    fn add_rules(&mut self, location: &LocationScope<'_>, tables: &mut LocationTables) {
         clients::add_rules(&mut self.draft, location, tables);
-        fields::add_rules(&mut self.draft, location, tables);
+        limits::add_rules(&mut self.draft, &self.rates, location, tables);
+        let is_cached = caching::inactive(&self.zones, location).is_some();
+        fields::add_rules(&mut self.draft, location, is_cached, tables);
         caching::add_rules(&mut self.draft, &self.zones, location, tables);
+        let upgrade = location.levels.all(&["proxy_set_header"]).into_iter();
+        let upgrade = upgrade.filter(|line| line.argument(0).eq_ignore_ascii_case("upgrade"));
+        if upgrade.into_iter().any(|line| !line.argument(1).is_empty()) {
+            self.upgrades.push(location.facets());
+        }
     }
 
     /// Converts the `proxy_pass` line of a location to an entry of `[[origin]]`.
     fn origin(
         &mut self,
-        location: &PrefixLocation<'_>,
+        location: &LocationScope<'_>,
         pass: &NginxDirective,
     ) -> Result<Table, ImportReason> {
         let missing = |text: &str| Err(ImportReason::Missing(text.to_owned()));
@@ -122,7 +252,15 @@ impl NginxImport {
             Some(at) => (&rest[..at], &rest[at..]),
             None => (rest, ""),
         };
-        if !path.is_empty() && path != location.prefix {
+        let prefix = match location.path {
+            LocationPath::Prefix { prefix, .. } => prefix,
+            _ => "/",
+        };
+        let own = match location.path {
+            LocationPath::Exact(path) => path,
+            _ => prefix,
+        };
+        if !path.is_empty() && path != own {
             return missing("foxy sends the client's path to the origin; see `rewrite` of a rule");
         }
         let upstream = self.upstreams.get(authority);
@@ -134,19 +272,26 @@ impl NginxImport {
             return missing("foxy reaches origins over TCP");
         }
         let mut origin = Table::new();
-        let site = location.hosts.origin.first().map_or("", String::as_str);
-        let name = format!("{}: {site}{}", location.original.place, location.prefix);
-        origin.insert("name".into(), name.into());
+        origin.insert("name".into(), location.name().into());
         if !location.hosts.origin.is_empty() {
             origin.insert("hosts".into(), written(&location.hosts.origin));
         }
-        if location.prefix != "/" {
-            origin.insert("path".into(), location.prefix.into());
+        if prefix != "/" {
+            origin.insert("path".into(), prefix.into());
         }
         let urls: Vec<String> =
             servers.iter().map(|server| format!("{scheme}://{server}")).collect();
         origin.insert("servers".into(), written(&urls));
         let host = fields::sent_host(&location.levels, default_host);
+        let redirect = location.levels.last("proxy_redirect");
+        let is_default = redirect.is_none_or(|line| line.argument(0) == "default");
+        if redirect.is_none_or(|line| line.argument(0) != "off") && (host != "keep" || !is_default)
+        {
+            let text = "foxy does not change the field Location; let the origin send redirects to \
+                        paths, or set `send-host` to \"keep\"";
+            let original = redirect.map_or(&pass.original, |line| &line.original);
+            self.draft.leave(original, ImportReason::Differs(text.into()));
+        }
         origin.insert("send-host".into(), host.into());
         for (directive, key) in
             [("proxy_connect_timeout", "connect-timeout"), ("proxy_read_timeout", "head-timeout")]
@@ -159,4 +304,111 @@ impl NginxImport {
         }
         Ok(origin)
     }
+}
+
+/// Returns the location at a position of `listed`, with the paths of other locations as its
+/// exceptions.
+fn scope<'d>(
+    listed: &[ListedLocation<'d>],
+    at: usize,
+    server: &'d NginxDirective,
+    levels: &Levels<'d>,
+    hosts: &'d ServerHosts,
+) -> LocationScope<'d> {
+    let ListedLocation { path, directive } = &listed[at];
+    let is_server = std::ptr::eq(*directive, server);
+    let levels = if is_server { levels.clone() } else { levels.inside(directive) };
+    let mut scope = LocationScope {
+        path: path.clone(),
+        levels,
+        original: &directive.original,
+        hosts,
+        more: Vec::new(),
+        other_paths: Vec::new(),
+        other_urls: Vec::new(),
+    };
+    let is_listed = |wanted: &str| {
+        listed.iter().any(|other| match other.path {
+            LocationPath::Prefix { prefix: path, .. } | LocationPath::Exact(path) => path == wanted,
+            LocationPath::Expression(_) => false,
+        })
+    };
+    for (number, other) in listed.iter().enumerate().filter(|(number, _)| *number != at) {
+        match (&other.path, path) {
+            (LocationPath::Exact(exact), LocationPath::Prefix { prefix, .. })
+                if exact.starts_with(prefix) =>
+            {
+                scope.other_paths.push(escaped(exact));
+            }
+            (LocationPath::Exact(exact), LocationPath::Expression(_)) => {
+                scope.other_paths.push(escaped(exact));
+            }
+            (LocationPath::Prefix { prefix: other, .. }, LocationPath::Prefix { prefix, .. })
+                if other.starts_with(prefix) =>
+            {
+                scope.other_paths.push(beginning(other));
+                scope.other_paths.extend(slashless(other).filter(|path| !is_listed(path)));
+            }
+            // A longer prefix that is not firm may lie in the firm prefix, so that nginx tries the
+            // expression there.
+            (LocationPath::Prefix { prefix, firm: true }, LocationPath::Expression(_))
+                if !listed.iter().any(|inner| is_open_within(&inner.path, prefix)) =>
+            {
+                scope.other_paths.push(beginning(prefix));
+            }
+            (LocationPath::Expression(other), LocationPath::Prefix { firm: false, .. }) => {
+                except(&mut scope, other);
+            }
+            (LocationPath::Expression(other), LocationPath::Expression(_)) if number < at => {
+                except(&mut scope, other);
+            }
+            _ => {}
+        }
+    }
+    if let LocationPath::Prefix { prefix, .. } = path {
+        scope.more.extend(slashless(prefix).filter(|path| !is_listed(path)));
+    }
+    scope
+}
+
+/// Returns the path without its last slash, as a pattern. nginx redirects this path to the prefix.
+fn slashless(prefix: &str) -> impl Iterator<Item = String> {
+    let path = prefix.strip_suffix('/').filter(|path| !path.is_empty());
+    path.map(escaped).into_iter()
+}
+
+fn except(scope: &mut LocationScope<'_>, expression: &PathExpression) {
+    match &expression.patterns {
+        Some(patterns) => scope.other_paths.extend(patterns.iter().cloned()),
+        None => scope.other_urls.push(expression.at_most.clone()),
+    }
+}
+
+fn is_open_within(path: &LocationPath<'_>, outer: &str) -> bool {
+    matches!(path, LocationPath::Prefix { prefix, firm: false } if prefix.starts_with(outer))
+}
+
+/// Returns the origins to which foxy may send requests for these paths.
+fn carriers<'d>(path: &LocationPath<'_>, prefixes: &[PrefixOrigin<'d>]) -> Vec<(&'d str, Table)> {
+    let literal = path.literal_beginning();
+    let origins = || {
+        let all = prefixes.iter().filter_map(|(prefix, origin)| Some((*prefix, origin.clone()?)));
+        all.collect::<Vec<_>>()
+    };
+    let around = origins().into_iter().filter(|(prefix, _)| literal.starts_with(prefix));
+    let mut found: Vec<_> = around.max_by_key(|(prefix, _)| prefix.len()).into_iter().collect();
+    if matches!(path, LocationPath::Expression(_)) {
+        let is_new =
+            |prefix: &str| !found.iter().any(|(other, _): &(&str, Table)| *other == prefix);
+        let inside = origins().into_iter();
+        let inside = inside.filter(|(prefix, _)| prefix.starts_with(&literal) && is_new(prefix));
+        let inside: Vec<_> = inside.collect();
+        found.extend(inside);
+    }
+    found
+}
+
+/// Returns whether two origins have the same servers and differ in path and times alone.
+fn is_same(a: &Table, b: &Table) -> bool {
+    ["servers", "send-host"].iter().all(|key| a.get(*key) == b.get(*key))
 }

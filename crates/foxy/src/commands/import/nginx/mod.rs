@@ -4,20 +4,29 @@
 mod caching;
 mod client_certificates;
 mod clients;
+mod compression;
 mod directives;
+mod expression;
 mod fields;
+mod limits;
 mod location;
 mod parse;
+mod real_ip;
 mod scope;
 mod server;
+#[cfg(test)]
+mod tests;
+mod virtual_hosts;
 
 use super::draft::{ImportDraft, Original};
 use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
+use super::terms::{AccessTerm, Facets};
 use directives::TABLE;
 use parse::NginxDirective;
 use std::collections::HashMap;
+use toml::{Table, Value};
 
 /// An `upstream` block: a named group of servers.
 #[derive(Debug, Default)]
@@ -33,11 +42,17 @@ struct NginxImport {
     upstreams: HashMap<String, NginxUpstream>,
     /// For each cache zone, the time for which nginx keeps an unused response (`inactive`).
     zones: HashMap<String, String>,
-    /// Origins and rules of the servers with exact names. In the new file they come first, then
-    /// `wide` (servers with wildcards), then `last` (the default server).
-    tables: Vec<scope::LocationTables>,
-    wide: Vec<scope::LocationTables>,
-    last: Vec<scope::LocationTables>,
+    /// The zones of `limit_req_zone`.
+    rates: limits::RequestZones,
+    /// Rules that come before the rules of all servers.
+    first_rules: Vec<(Table, Original, bool)>,
+    tables: Vec<virtual_hosts::HostTables>,
+    /// The conditions of the locations that pass `Upgrade` to the origin.
+    upgrades: Vec<Facets>,
+    real_ips: Vec<NginxDirective>,
+    real_ip_header: Option<String>,
+    /// Listeners at which each connection begins with a PROXY protocol header.
+    with_header: Vec<Original>,
     listeners: Vec<(String, bool, Original)>,
 }
 
@@ -64,51 +79,17 @@ impl NginxImport {
             match directive.name() {
                 "upstream" => self.upstream(directive),
                 "proxy_cache_path" => self.cache_path(directive),
+                "access_log" => self.access_log(directive),
+                "limit_req_zone" => limits::read_zone(directive, &mut self.rates),
                 "server" => {}
                 _ => self.explain(directive),
             }
         }
         let servers: Vec<_> = all.iter().filter(|directive| directive.name() == "server").collect();
-        let marked = servers.iter().position(|server| server::is_default(server));
-        let default = marked.unwrap_or(0);
-        self.ports_of_their_own(&servers);
         self.client_certificates(all, &servers);
-        let hosts: Vec<_> = servers.iter().map(|server| server::hosts(server)).collect();
-        for (number, server) in servers.iter().enumerate() {
-            let mut own = hosts[number].clone();
-            let is_default = number == default;
-            if is_default || own.has_wildcard() {
-                let others = hosts.iter().enumerate().filter(|(other, _)| *other != number);
-                let names = others.flat_map(|(_, hosts)| &hosts.rule);
-                let is_narrower = |name: &&String| is_default || name.starts_with('=');
-                own.others = names.filter(is_narrower).cloned().collect();
-            }
-            let has_wildcard = own.has_wildcard();
-            let tables = self.server(all, server, is_default, own);
-            let place = match (is_default, has_wildcard) {
-                (true, _) => &mut self.last,
-                (false, true) => &mut self.wide,
-                (false, false) => &mut self.tables,
-            };
-            place.extend(tables);
-        }
-    }
-
-    /// If there are several servers, reports each `listen` line that is not for port 80 or 443 of
-    /// all addresses. In foxy, the hosts of the line's server become reachable at every listener.
-    fn ports_of_their_own(&mut self, servers: &[&NginxDirective]) {
-        let usual = |address: &str| {
-            let port = address.rsplit(':').next().unwrap_or_default();
-            let is_wild = !address.contains(':') || address.starts_with("[::]:");
-            is_wild && matches!(port, "80" | "443")
-        };
-        for server in servers.iter().filter(|_| servers.len() > 1) {
-            let listens = server.children().iter().filter(|child| child.name() == "listen");
-            for line in listens.filter(|line| !usual(line.argument(0))) {
-                let text = "every listener of foxy serves all hosts".to_owned();
-                self.draft.leave(&line.original, ImportReason::Opens(text));
-            }
-        }
+        self.balancers(all, &servers);
+        self.compression(all);
+        self.virtual_hosts(all, &servers);
     }
 
     /// Reports a directive that the import does not convert, with the reason from the table.
@@ -135,8 +116,9 @@ impl NginxImport {
             match child.name() {
                 "server" if has("down") => {}
                 "server" if has("backup") => {
-                    let text = "foxy has no servers that only help out; this server is left out";
-                    self.draft.leave(&child.original, ImportReason::Differs(text.into()));
+                    let text = "foxy has no backup servers, so this server is left out; if it may \
+                                get requests at any time, add it to `servers`";
+                    self.draft.leave(&child.original, ImportReason::Step(text.into()));
                 }
                 "server" => {
                     let address = child.argument(0);
@@ -167,26 +149,55 @@ impl NginxImport {
 
     fn finish(mut self) -> ImportDraft {
         server::add_listeners(&mut self.draft, &self.listeners);
-        let tables = || self.tables.iter().chain(&self.wide).chain(&self.last);
-        for tables in tables() {
-            for (origin, original) in &tables.origins {
-                self.draft.list("origin", origin.clone(), original);
-            }
-        }
-        for tables in tables() {
-            for (rule, original, refuses) in &tables.rules {
-                if !self.draft.list("rule", rule.clone(), original) && *refuses {
-                    let text = "no rule can deny these requests, so foxy serves them".to_owned();
-                    self.draft.leave(original, ImportReason::Opens(text));
-                }
-            }
-        }
-        if tables().all(|tables| tables.origins.is_empty()) {
+        self.finish_balancers();
+        if self.tables.iter().all(|hosts| hosts.tables.origins.is_empty()) {
             let text = "no location is a reverse proxy that foxy can replace, so this file makes a \
                         forward proxy";
             self.draft.leave(&Original::file("origins"), ImportReason::Step(text.into()));
+        } else {
+            let rule = self.upgrade_rule();
+            self.first_rules.extend(rule);
+        }
+        let tables = || self.tables.iter().map(|hosts| &hosts.tables);
+        for (origin, original) in tables().flat_map(|tables| &tables.origins) {
+            self.draft.list("origin", origin.clone(), original);
+        }
+        let rules = tables().flat_map(|tables| &tables.rules);
+        for (rule, original, limits) in self.first_rules.iter().chain(rules) {
+            if !self.draft.list("rule", rule.clone(), original) && *limits {
+                let text = "foxy cannot have this rule, so nothing denies or limits these requests";
+                self.draft.leave(original, ImportReason::Opens(text.into()));
+            }
+        }
+        if !self.zones.is_empty() {
+            let file = Original::file("caching");
+            let text = "foxy does not read X-Accel-Expires and X-Accel-Redirect of the origin; let \
+                        the origin send Cache-Control";
+            self.draft.leave(&file, ImportReason::Step(text.into()));
+            let text = "a client's `Cache-Control: no-cache` makes foxy ask the origin";
+            self.draft.leave(&file, ImportReason::Differs(text.into()));
         }
         self.draft
+    }
+
+    /// Returns a rule that refuses WebSocket handshakes where nginx does not pass `Upgrade`. foxy
+    /// always passes this field.
+    fn upgrade_rule(&mut self) -> Option<(Table, Original, bool)> {
+        const WEBSOCKET: &str = "Upgrade: [wW][eE][bB][sS][oO][cC][kK][eE][tT]";
+        if self.upgrades.iter().any(Facets::is_empty) {
+            return None;
+        }
+        let mut term = AccessTerm::default();
+        term.when.insert("header", vec![WEBSOCKET.to_owned()]);
+        for facets in &self.upgrades {
+            term = term.and_not(facets);
+        }
+        let original = Original::file("WebSocket");
+        let text = "foxy passes handshakes to every origin; where the original does not, a rule \
+                    refuses them";
+        self.draft.leave(&original, ImportReason::Differs(text.into()));
+        let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+        Some((term.rule("WebSocket without Upgrade", then), original, true))
     }
 }
 

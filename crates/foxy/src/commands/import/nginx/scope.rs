@@ -1,20 +1,23 @@
-//! The scope of an nginx location: the blocks around the location, its hosts and its path prefix.
-//! Makes the rules that apply to exactly the requests of the location.
+//! The scope of an nginx location: the blocks around the location, its hosts and its paths. Makes
+//! the rules that apply to exactly the requests of the location.
 
 use super::super::draft::Original;
 use super::super::terms::{AccessTerm, Facets};
+use super::expression::{self, PathExpression};
 use super::parse::NginxDirective;
-use toml::Table;
+use toml::{Table, Value};
 
-/// The names of a server, in the form of an origin's `hosts` (`origin`) and of a rule's `host`
+/// The hosts of a server, in the form of an origin's `hosts` (`origin`) and of a rule's `host`
 /// (`rule`). Both are empty if the server accepts every host.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerHosts {
     pub origin: Vec<String>,
     pub rule: Vec<String>,
     /// Hosts that other servers serve, in the form of a rule's `host`. Rules of this server do not
     /// apply to these hosts.
     pub others: Vec<String>,
+    /// The scheme of the requests, if the server serves these hosts over one scheme only.
+    pub scheme: Option<&'static str>,
 }
 
 impl ServerHosts {
@@ -63,34 +66,117 @@ pub struct LocationTables {
     pub rules: Vec<(Table, Original, bool)>,
 }
 
-/// A location that serves all paths with a certain prefix.
-pub struct PrefixLocation<'d> {
-    pub prefix: &'d str,
-    pub levels: Levels<'d>,
-    pub original: &'d Original,
-    /// Longer prefixes that begin with this prefix. nginx serves their paths from other locations.
-    pub inner: Vec<&'d str>,
-    pub hosts: &'d ServerHosts,
+/// The paths of a location.
+#[derive(Clone, Debug)]
+pub enum LocationPath<'d> {
+    /// All paths with this beginning. In a `firm` location (`^~`), nginx tries no expressions.
+    Prefix {
+        prefix: &'d str,
+        firm: bool,
+    },
+    Exact(&'d str),
+    Expression(PathExpression),
 }
 
-impl PrefixLocation<'_> {
+impl<'d> LocationPath<'d> {
+    /// Reads the arguments of a location. Returns `None` for a named location, and for an
+    /// expression that foxy does not have.
+    pub fn read(location: &'d NginxDirective) -> Option<Self> {
+        let (mark, path) = match location.arguments() {
+            [word] => {
+                let marks = ["^~", "~*", "~", "="];
+                let mark = marks.into_iter().find(|mark| word.starts_with(mark)).unwrap_or("");
+                (mark, &word[mark.len()..])
+            }
+            [mark, path] => (mark.as_str(), path.as_str()),
+            _ => return None,
+        };
+        match mark {
+            "~" | "~*" => PathExpression::read(path, mark == "~*").map(Self::Expression),
+            _ if !path.starts_with('/') => None,
+            "=" => Some(Self::Exact(path)),
+            _ => Some(Self::Prefix { prefix: path, firm: mark == "^~" }),
+        }
+    }
+
+    /// Returns the prefix of all paths, as far as it is literal.
+    pub fn literal_beginning(&self) -> String {
+        match self {
+            Self::Prefix { prefix: path, .. } | Self::Exact(path) => (*path).to_owned(),
+            Self::Expression(PathExpression { patterns: Some(patterns), .. }) => {
+                let literal = |pattern: &String| {
+                    let end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+                    pattern[..end].to_owned()
+                };
+                let mut all = patterns.iter().map(literal);
+                let first = all.next().unwrap_or_default();
+                all.fold(first, |common, text| {
+                    let same = common.chars().zip(text.chars()).take_while(|(a, b)| a == b);
+                    same.map(|(c, _)| c).collect()
+                })
+            }
+            Self::Expression(_) => String::new(),
+        }
+    }
+}
+
+/// A location with its hosts.
+pub struct LocationScope<'d> {
+    pub path: LocationPath<'d>,
+    pub levels: Levels<'d>,
+    pub original: &'d Original,
+    pub hosts: &'d ServerHosts,
+    /// Further paths of the location, as patterns.
+    pub more: Vec<String>,
+    /// Patterns for paths that nginx serves from other locations.
+    pub other_paths: Vec<String>,
+    /// Expressions for URLs that nginx serves from other locations.
+    pub other_urls: Vec<String>,
+}
+
+impl LocationScope<'_> {
+    /// Returns the paths of the location as a condition. `None` means all paths.
+    fn condition(&self) -> Option<(&'static str, Vec<String>)> {
+        let (key, mut values) = match &self.path {
+            LocationPath::Prefix { prefix: "/", .. } => return None,
+            LocationPath::Prefix { prefix, .. } => ("path", vec![beginning(prefix)]),
+            LocationPath::Exact(path) => ("path", vec![escaped(path)]),
+            LocationPath::Expression(PathExpression { patterns: Some(patterns), .. }) => {
+                ("path", patterns.clone())
+            }
+            LocationPath::Expression(expression) => ("url", vec![expression.at_least.clone()]),
+        };
+        if key == "path" {
+            values.extend(self.more.iter().cloned());
+        }
+        Some((key, values))
+    }
+
     /// Returns the condition that holds for exactly the requests of this location.
     fn term(&self) -> AccessTerm {
         let mut term = AccessTerm::default();
         if !self.hosts.rule.is_empty() {
             term.when.insert("host", self.hosts.rule.clone());
         }
-        if self.prefix != "/" {
-            term.when.insert("path", vec![pattern(self.prefix)]);
+        if let Some(scheme) = self.hosts.scheme {
+            term.when.insert("scheme", vec![scheme.to_owned()]);
         }
-        if !self.hosts.others.is_empty() {
-            term = term.and_not(&Facets::from([("host", self.hosts.others.clone())]));
+        if let Some((key, values)) = self.condition() {
+            term.when.insert(key, values);
         }
-        if !self.inner.is_empty() {
-            let paths = self.inner.iter().map(|path| pattern(path)).collect();
-            term = term.and_not(&Facets::from([("path", paths)]));
+        for (key, values) in
+            [("host", &self.hosts.others), ("path", &self.other_paths), ("url", &self.other_urls)]
+        {
+            if !values.is_empty() {
+                term = term.and_not(&Facets::from([(key, values.clone())]));
+            }
         }
         term
+    }
+
+    /// Returns all conditions of the location, without its exceptions.
+    pub fn facets(&self) -> Facets {
+        self.term().when
     }
 
     /// Returns a rule that applies to the requests of this location.
@@ -105,22 +191,46 @@ impl PrefixLocation<'_> {
         change: impl FnOnce(&mut AccessTerm),
         then: Table,
     ) -> Table {
-        let site = self.hosts.rule.first().map_or("", |host| host.trim_start_matches('='));
-        let name = format!("{}: {site}{}{suffix}", self.original.place, self.prefix);
+        let name = self.name() + suffix;
         let mut term = self.term();
         change(&mut term);
         term.rule(&name, then)
     }
+
+    /// Returns a rule that refuses the requests of this location, because the import does not
+    /// convert the location.
+    pub fn not_converted(&self) -> Table {
+        self.rule(" is not converted", refusal())
+    }
+
+    /// Returns a name for rules and origins. It has the line of the location, so that names differ.
+    pub fn name(&self) -> String {
+        let site = self.hosts.rule.first().map_or("", |host| host.trim_start_matches('='));
+        let path = match &self.path {
+            LocationPath::Prefix { prefix, .. } => prefix,
+            LocationPath::Exact(path) => path,
+            LocationPath::Expression(_) => "~",
+        };
+        let scheme = self.hosts.scheme.map(|scheme| format!(" ({scheme})")).unwrap_or_default();
+        format!("{}: {site}{path}{scheme}", self.original.place)
+    }
+}
+
+/// Returns the effect of a rule that refuses what the import does not convert.
+pub fn refusal() -> Table {
+    let text = "The configuration of nginx for this location is not converted.";
+    Table::from_iter([
+        ("access".to_owned(), Value::from("deny")),
+        ("message".to_owned(), Value::from(text)),
+    ])
+}
+
+/// Returns the pattern of a rule's `path` for this path alone.
+pub fn escaped(path: &str) -> String {
+    path.chars().map(|c| expression::literal(c, false)).collect()
 }
 
 /// Returns the pattern of a rule's `path` for all paths with this prefix.
-fn pattern(prefix: &str) -> String {
-    let mut pattern = String::new();
-    for c in prefix.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern + "*"
+pub fn beginning(prefix: &str) -> String {
+    escaped(prefix) + "*"
 }

@@ -1,17 +1,11 @@
-//! Converts the `server` blocks of nginx: listeners, certificates, names and locations.
+//! Converts the `server` blocks of nginx: listeners, certificates, names and logs.
 
 use super::super::draft::{ImportDraft, Original};
+use super::super::original_files;
 use super::super::report::ImportReason;
+use super::NginxImport;
 use super::parse::NginxDirective;
-use super::scope::{Levels, LocationTables, ServerHosts};
-use super::{NginxImport, clients};
-
-/// Returns whether a `listen` line has the option `default_server`. Such a server gets the requests
-/// whose host no server names.
-pub fn is_default(server: &NginxDirective) -> bool {
-    let listens = server.children().iter().filter(|child| child.name() == "listen");
-    listens.flat_map(NginxDirective::arguments).any(|word| word.starts_with("default"))
-}
+use super::scope::ServerHosts;
 
 /// Returns the hosts that the `server_name` lines of a server list. Leaves out forms that foxy does
 /// not know.
@@ -39,19 +33,14 @@ pub fn hosts(server: &NginxDirective) -> ServerHosts {
 
 /// Returns whether a `server_name` is a regular expression, or has a wildcard elsewhere than in a
 /// leading `*.`.
-fn is_unknown(name: &str) -> bool {
+pub fn is_unknown(name: &str) -> bool {
     let rest = name.strip_prefix("*.").unwrap_or(name);
     rest.contains(['*', '~', '^', '('])
 }
 
 impl NginxImport {
-    pub(super) fn server(
-        &mut self,
-        http: &[NginxDirective],
-        server: &NginxDirective,
-        is_default: bool,
-        mut hosts: ServerHosts,
-    ) -> Option<LocationTables> {
+    /// Converts the directives of a server that do not depend on its hosts.
+    pub(super) fn server(&mut self, server: &NginxDirective) {
         for child in server.children() {
             match child.name() {
                 "listen" => self.listen(child),
@@ -63,27 +52,20 @@ impl NginxImport {
                 }
                 "server_name" => {
                     for name in child.arguments().iter().filter(|name| is_unknown(name)) {
-                        let text = format!("foxy knows names and *.name, not {name}");
+                        let text = format!(
+                            "foxy knows names and *.name, not {name}; a rule refuses these hosts, \
+                             if no other server has them"
+                        );
                         self.draft.leave(&child.original, ImportReason::Missing(text));
                     }
                 }
                 "access_log" => self.access_log(child),
-                "set_real_ip_from" => self.real_ip(child),
-                "return" if !clients::is_refusal(child) => {
-                    let text = "foxy sends no redirects";
-                    self.draft.leave(&child.original, ImportReason::Missing(text.into()));
-                }
                 _ => self.explain(child),
             }
         }
-        if is_default {
-            hosts = ServerHosts { others: hosts.others, ..ServerHosts::default() };
-        } else if hosts.origin.is_empty() {
-            let text = "no name of this server is convertible, so it is left out";
-            self.draft.leave(&server.original, ImportReason::Missing(text.into()));
-            return None;
+        if server.children().iter().all(|child| child.name() != "listen") {
+            self.listeners.push(("80".to_owned(), false, server.original.clone()));
         }
-        Some(self.locations(&Levels::new(http, server), &hosts))
     }
 
     fn listen(&mut self, child: &NginxDirective) {
@@ -91,8 +73,7 @@ impl NginxImport {
         let has_tls = options.iter().any(|option| option == "ssl");
         let address = child.argument(0).to_owned();
         if options.iter().any(|option| option == "proxy_protocol") {
-            let text = "list the balancers in `proxy-protocol-from`";
-            self.draft.leave(&child.original, ImportReason::Step(text.into()));
+            self.with_header.push(child.original.clone());
         }
         if options.iter().any(|option| option == "quic") {
             let text = "foxy has no HTTP/3";
@@ -102,7 +83,7 @@ impl NginxImport {
         self.listeners.push((address, has_tls, child.original.clone()));
     }
 
-    fn access_log(&mut self, child: &NginxDirective) {
+    pub(super) fn access_log(&mut self, child: &NginxDirective) {
         let path = child.argument(0);
         if path == "off" {
             let text = "foxy logs every request";
@@ -111,35 +92,33 @@ impl NginxImport {
             let text = "foxy has one access log";
             self.draft.leave(&child.original, ImportReason::Missing(text.into()));
         } else {
-            let new = path.replacen("/var/log/nginx/", "/var/log/foxy/", 1);
+            let new = original_files::own_log(path, "/var/log/nginx/");
+            let text = format!("foxy logs to {new}");
             self.draft.set("access-log", new, &child.original);
             self.draft.set("access-log-format", "combined", &child.original);
+            self.draft.leave(&child.original, ImportReason::Differs(text));
         }
     }
+}
 
-    fn real_ip(&mut self, child: &NginxDirective) {
-        self.draft.push("forwarded-from", child.argument(0), &child.original);
-        let text = "rules on clients see the address of the balancer";
-        self.draft.leave(&child.original, ImportReason::Differs(text.into()));
+/// Returns the address of a `listen` line with its port.
+pub fn full_address(address: &str, has_tls: bool) -> String {
+    let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());
+    match address.strip_prefix("*:") {
+        Some(port) => format!("0.0.0.0:{port}"),
+        None if is_port => format!("0.0.0.0:{address}"),
+        None if address.starts_with("unix:") || address.contains("]:") => address.to_owned(),
+        None if address.contains(':') && !address.starts_with('[') => address.to_owned(),
+        None => format!("{address}:{}", if has_tls { 443 } else { 80 }),
     }
 }
 
 /// Adds each address once to `listen` or `listen-tls`. `0.0.0.0:80` and `[::]:80` together become
 /// `:80`.
 pub fn add_listeners(draft: &mut ImportDraft, listeners: &[(String, bool, Original)]) {
-    let full = |address: &str, has_tls: bool| {
-        let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());
-        match address.strip_prefix("*:") {
-            Some(port) => format!("0.0.0.0:{port}"),
-            None if is_port => format!("0.0.0.0:{address}"),
-            None if address.starts_with("unix:") || address.contains("]:") => address.to_owned(),
-            None if address.contains(':') && !address.starts_with('[') => address.to_owned(),
-            None => format!("{address}:{}", if has_tls { 443 } else { 80 }),
-        }
-    };
     let all: Vec<_> = listeners
         .iter()
-        .map(|(address, has_tls, original)| (full(address, *has_tls), *has_tls, original))
+        .map(|(address, has_tls, original)| (full_address(address, *has_tls), *has_tls, original))
         .collect();
     for (address, has_tls, original) in &all {
         let port = address.rsplit(':').next().unwrap_or_default();

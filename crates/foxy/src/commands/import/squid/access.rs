@@ -42,6 +42,19 @@ impl AccessLine {
         &self.original
     }
 
+    /// Returns whether an ACL of the line asks clients for credentials.
+    pub fn asks(&self, acls: &SquidAcls) -> bool {
+        self.literals.iter().any(|(_, name)| acls.asks(name))
+    }
+
+    pub const fn allows(&self) -> bool {
+        self.allows
+    }
+
+    pub fn literals(&self) -> &[(bool, String)] {
+        &self.literals
+    }
+
     /// If the line is `deny CONNECT !PORTS`, returns the ports of the ACL `PORTS`. Squid permits
     /// tunnels only to these ports.
     pub fn tunnel_ports(&self, acls: &SquidAcls) -> Option<Vec<String>> {
@@ -100,6 +113,14 @@ pub fn add_rules(
         if expanded.terms.is_empty() && expanded.lost.is_empty() {
             let text = "the line never matches a request to foxy";
             draft.leave(original, ImportReason::NotNeeded(text.into()));
+        }
+        let purges = |term: &AccessTerm| {
+            term.when.get("method").is_some_and(|methods| methods.iter().any(|m| m == "PURGE"))
+        };
+        if *allows && purpose == AccessPurpose::Serve && expanded.terms.iter().any(purges) {
+            let text = "list these clients in `purge-from`, or give them the word of \
+                        `admin-token-file`";
+            draft.leave(original, ImportReason::Step(text.into()));
         }
         let count = expanded.terms.len();
         for (number, term) in (1..).zip(&expanded.terms) {

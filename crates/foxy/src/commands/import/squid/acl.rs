@@ -13,6 +13,9 @@ pub struct SquidAcls {
     /// Whether the clock of the original runs in UTC. Hours in foxy's rules are in UTC, so only
     /// then can `time` ACLs be converted.
     utc: bool,
+    /// Whether foxy will ask every client for credentials. Then each client has a user, and
+    /// `proxy_auth` ACLs can be converted.
+    pub has_users: bool,
 }
 
 #[derive(Debug)]
@@ -58,7 +61,7 @@ pub fn literal(word: &str) -> (bool, String) {
 impl SquidAcls {
     /// Creates the ACLs that Squid predefines. `utc` is true if the original's clock runs in UTC.
     pub fn built_in(utc: bool) -> Self {
-        let mut acls = Self { lists: HashMap::new(), utc };
+        let mut acls = Self { lists: HashMap::new(), utc, has_users: false };
         let lists: [(&str, &str, &[&str]); 6] = [
             ("all", "src", &["all"]),
             ("localhost", "src", &["127.0.0.1", "::1"]),
@@ -91,6 +94,22 @@ impl SquidAcls {
     pub fn ports(&self, name: &str) -> Option<Vec<String>> {
         let AclMeaning::Branches { branches, .. } = self.meaning(name).ok()? else { return None };
         Some(branches.first()?.get("port")?.clone())
+    }
+
+    /// Returns whether `time` ACLs are converted.
+    pub const fn uses_utc(&self) -> bool {
+        self.utc
+    }
+
+    /// Returns whether an ACL, or a list in it, asks clients for credentials.
+    pub fn asks(&self, name: &str) -> bool {
+        self.lists.get(name).is_some_and(|list| match list.kind.as_str() {
+            "any-of" | "all-of" => list.lines.iter().flatten().any(|word| {
+                let (_, inner) = literal(&word.text);
+                inner != name && self.asks(&inner)
+            }),
+            kind => acl_values::asks(kind),
+        })
     }
 
     /// Returns the names in an ACL of type `dstdomain`, as the file has them. Returns `None` for
@@ -172,6 +191,12 @@ impl SquidAcls {
         let words = || list.lines.iter().flatten();
         match list.kind.as_str() {
             "src" if words().any(|word| word.text == "all") => Ok(AclMeaning::Always),
+            kind if acl_values::asks(kind) && self.has_users => {
+                if words().any(|word| word.text == "REQUIRED") {
+                    return Ok(AclMeaning::Always);
+                }
+                acl_values::users(name, kind, words()).map(branches)
+            }
             kind @ ("any-of" | "all-of") => Ok(AclMeaning::Lists {
                 any: kind == "any-of",
                 names: words().map(|word| literal(&word.text)).collect(),

@@ -77,7 +77,7 @@ pub fn express<'w>(
     words: impl Iterator<Item = &'w AclWord>,
 ) -> Result<Expressed, TermFlaw> {
     let flaw = |why: String| TermFlaw::NoEquivalent { name: name.to_owned(), why };
-    if matches!(kind, "proxy_auth" | "proxy_auth_regex") {
+    if asks(kind) {
         return Err(TermFlaw::Credentials(name.to_owned()));
     }
     let Some(AclType(_, key, convert)) = TYPES.iter().find(|row| row.0 == kind) else {
@@ -97,7 +97,8 @@ pub fn express<'w>(
         }
         if kind == "dst" && !is_always_refused(&word.text) {
             lost.push(flaw(format!(
-                "{}: rules see only addresses in URLs, not the addresses of names",
+                "{}: rules see only addresses in URLs, not the addresses of names; foxy refuses \
+                 private networks to all clients, until `allow-destination` lists them",
                 word.text
             )));
         }
@@ -105,6 +106,36 @@ pub fn express<'w>(
     let branches =
         if values.is_empty() { Vec::new() } else { vec![Facets::from([(*key, values)])] };
     Ok(Expressed { branches, lost })
+}
+
+/// Returns whether ACLs of this type ask clients for credentials.
+pub fn asks(kind: &str) -> bool {
+    matches!(kind, "proxy_auth" | "proxy_auth_regex")
+}
+
+/// Converts a list of users, or of expressions for users.
+pub fn users<'w>(
+    name: &str,
+    kind: &str,
+    words: impl Iterator<Item = &'w AclWord>,
+) -> Result<Expressed, TermFlaw> {
+    let mut expressed = Expressed::default();
+    let mut users = Vec::new();
+    for word in words {
+        let escaped = || format!("^{}$", regex::escaped(&word.text));
+        let posix = if kind == "proxy_auth" { escaped() } else { word.text.clone() };
+        match regex::field_pattern(&posix, word.ignore_case) {
+            Some(pattern) => users.push(pattern),
+            None => expressed.lost.push(TermFlaw::NoEquivalent {
+                name: name.to_owned(),
+                why: format!("`{}`: rules compare users with patterns, not expressions", word.text),
+            }),
+        }
+    }
+    if !users.is_empty() {
+        expressed.branches.push(Facets::from([("user", users)]));
+    }
+    Ok(expressed)
 }
 
 fn client(word: &AclWord) -> Result<Vec<String>, String> {
@@ -116,21 +147,11 @@ fn destination(word: &AclWord) -> Result<Vec<String>, String> {
 }
 
 /// Returns whether foxy refuses all addresses of this network anyway, also when a host name leads
-/// there. A rule is then not needed.
+/// there. Private networks do not count, because operators list their own networks in
+/// `allow-destination`.
 fn is_always_refused(text: &str) -> bool {
-    const REFUSED: [&str; 11] = [
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "::1/128",
-        "::/128",
-        "fc00::/7",
-        "fe80::/10",
-    ];
+    const REFUSED: [&str; 6] =
+        ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::1/128", "::/128", "fe80::/10"];
     let parsed =
         |text: &str| text.parse().or_else(|_| text.parse::<IpAddr>().map(ipnet::IpNet::from));
     let refused = |network: &String| {

@@ -1,6 +1,7 @@
 //! Converts the directives for Squid's cache: folders on disk, memory, and the sizes of objects.
 
 use super::super::draft::{ImportDraft, Original};
+use super::super::original_files;
 use super::super::report::ImportReason;
 use super::lines::SquidLine;
 use super::{SquidImport, unreadable, values};
@@ -14,7 +15,7 @@ pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
         return Err(unreadable(&line.original));
     };
     let count: u64 = megabytes.parse().map_err(|_| unreadable(&line.original))?;
-    let mut store = folder.replacen("/var/spool/squid", "/var/cache/foxy", 1);
+    let mut store = original_files::own_folder(folder, "/var/spool/squid");
     write!(store, ",size={}", values::bytes(count << 20)).expect("a String takes all");
     for option in rest.iter().filter_map(|word| word.split_once('=')) {
         match option {

@@ -4,7 +4,7 @@
 use super::super::handling::UNIT;
 use super::super::report::ImportReason;
 use super::lines::SquidLine;
-use super::{SquidImport, caching, headers, network, peers, refresh};
+use super::{SquidImport, bandwidth, caching, headers, listeners, network, peers, refresh};
 
 /// The way in which the import treats a directive.
 #[derive(Clone, Copy)]
@@ -25,6 +25,7 @@ use Handling::{Convert, Denials, Missing, NotNeeded, Opens};
 
 const NEIGHBOURS: &str = "foxy asks no neighbour caches with ICP, HTCP or cache digests";
 const OWN_ENGINE: &str = "foxy's store has its own rule of eviction";
+const NO_BODY_LIMIT: &str = "foxy limits no request body; let the origins limit it";
 const HELPER: &str = "foxy calls no helper program, so it serves requests that the helper refused";
 const SHARED_FETCH: &str = "foxy always shares a fetch between clients";
 
@@ -35,8 +36,10 @@ pub const TABLE: &[(&str, Handling)] = &[
     ("cache", Convert(|import, line| import.cache(line))),
     ("no_cache", Convert(|import, line| import.cache(line))),
     ("include", Convert(|import, line| import.include(line))),
-    ("http_port", Convert(network::http_port)),
-    ("https_port", Convert(network::https_port)),
+    ("http_port", Convert(listeners::http_port)),
+    ("https_port", Convert(listeners::https_port)),
+    ("proxy_protocol_access", Convert(listeners::proxy_protocol_access)),
+    ("if", Opens("foxy cannot evaluate the condition; import the branch that is in force")),
     ("dns_nameservers", Convert(network::name_servers)),
     ("access_log", Convert(network::access_log)),
     ("cache_access_log", Convert(network::access_log)),
@@ -84,14 +87,14 @@ pub const TABLE: &[(&str, Handling)] = &[
     ("http_access2", Denials("foxy refuses requests by `http_access` alone")),
     ("http_reply_access", Denials("foxy refuses no response")),
     ("miss_access", Denials("foxy refuses no misses")),
-    ("url_rewrite_access", Denials("foxy calls no helper program")),
+    ("url_rewrite_access", NotNeeded("see `url_rewrite_program`")),
     ("url_rewrite_program", Opens(HELPER)),
     ("redirect_program", Opens(HELPER)),
     ("external_acl_type", Missing("rules with this list are not converted")),
     ("icap_enable", Opens("foxy has no ICAP; an ICAP service may refuse requests")),
     ("icap_service", Opens("foxy has no ICAP; an ICAP service may refuse requests")),
     ("ecap_service", Opens("foxy has no eCAP; an eCAP service may refuse requests")),
-    ("request_body_max_size", Opens("foxy limits no request body")),
+    ("request_body_max_size", Opens(NO_BODY_LIMIT)),
     ("reply_body_max_size", Opens("foxy limits no response body")),
     (
         "follow_x_forwarded_for",
@@ -99,11 +102,13 @@ pub const TABLE: &[(&str, Handling)] = &[
     ),
     ("ssl_bump", Missing("see `intercept-hosts` and `foxy ca init`")),
     ("deny_info", Missing("see `message` of a rule")),
-    ("delay_pools", Opens("foxy limits no bandwidth")),
-    ("delay_class", Opens("foxy limits no bandwidth")),
-    ("delay_access", Opens("foxy limits no bandwidth")),
-    ("delay_parameters", Opens("foxy limits no bandwidth")),
-    ("client_delay_pools", Opens("foxy limits no bandwidth")),
+    ("delay_pools", NotNeeded("see `delay_access`")),
+    ("delay_class", Convert(bandwidth::delay_class)),
+    ("delay_access", Convert(bandwidth::delay_access)),
+    ("delay_parameters", Convert(bandwidth::delay_parameters)),
+    ("delay_initial_bucket_level", NotNeeded("a limit of foxy has no store of unused bytes")),
+    ("client_delay_pools", Opens("foxy limits no bytes that clients send")),
+    ("client_delay_access", Opens("foxy limits no bytes that clients send")),
     ("logformat", Missing("foxy has the formats squid, combined and json")),
     ("tcp_outgoing_address", Missing("the routing table of the system decides")),
     ("visible_hostname", Missing("foxy names itself `foxy` in Via")),

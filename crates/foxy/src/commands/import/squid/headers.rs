@@ -78,6 +78,6 @@ pub fn forwarded_for(import: &mut SquidImport<'_>, line: &SquidLine) -> Converte
 pub fn via(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     match line.argument(0) {
         Some("on") => Err(ImportReason::NotNeeded("foxy always sends Via".into())),
-        _ => Err(ImportReason::Missing("foxy always sends Via, as RFC 9110 demands".into())),
+        _ => Err(ImportReason::Missing("foxy always sends Via, Age and Cache-Status".into())),
     }
 }

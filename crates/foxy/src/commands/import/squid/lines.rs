@@ -33,10 +33,49 @@ impl SquidLine {
 }
 
 /// Returns all directives in order. An `include` of a file that cannot be read stays in the list.
+/// Leaves out the branches that an `if` line switches off. An `if` line whose condition is not
+/// constant stays in the list, and both of its branches are left out.
 pub fn lines(content: &str, files: &OriginalFiles) -> Vec<SquidLine> {
     let mut all = Vec::new();
     collect(&mut all, None, content, files, 0);
+    // For each open `if`: the value of its condition, and whether its `else` has passed.
+    let mut open: Vec<(Option<bool>, bool)> = Vec::new();
+    let is_used = |open: &[(Option<bool>, bool)]| {
+        open.iter().all(|(value, is_else)| value.is_some_and(|value| value != *is_else))
+    };
+    all.retain(|line| match line.name() {
+        "if" => {
+            let value = constant(line.arguments());
+            let is_reported = value.is_none() && is_used(&open);
+            open.push((value, false));
+            is_reported
+        }
+        "else" => {
+            open.last_mut().map(|last| last.1 = true);
+            false
+        }
+        "endif" => {
+            open.pop();
+            false
+        }
+        _ => is_used(&open),
+    });
     all
+}
+
+/// Evaluates the condition of an `if` line: `true`, `false` or `NUMBER = NUMBER`. Returns `None`
+/// for another condition, such as one with a macro.
+fn constant(words: &[String]) -> Option<bool> {
+    let text = words.concat();
+    let number = |text: &str| text.parse::<i64>().ok();
+    match text.as_str() {
+        "true" => Some(true),
+        "false" => Some(false),
+        text => {
+            let (left, right) = text.split_once('=')?;
+            Some(number(left)? == number(right)?)
+        }
+    }
 }
 
 fn collect(
@@ -124,6 +163,21 @@ mod tests {
             shown,
             ["line 2: acl a src 10.0.0.0/8", "line 4: acl b port 80 443", "line 7: x y"]
         );
+    }
+
+    #[test]
+    fn only_the_branch_that_is_in_force_stays() {
+        let shown = |content: &str| {
+            let lines = lines(content, &OriginalFiles::beside(Path::new("squid.conf")));
+            lines.iter().map(|line| line.words.join(" ")).collect::<Vec<_>>().join("; ")
+        };
+        for (content, expected) in [
+            ("if 1 = 2\na\nelse\nb\nendif\nc\n", "b; c"),
+            ("if true\na\nif false\nb\nendif\nelse\nc\nendif\n", "a"),
+            ("if ${process_number} = 1\na\nelse\nb\nendif\nc\n", "if ${process_number} = 1; c"),
+        ] {
+            assert_eq!(shown(content), expected, "{content}");
+        }
     }
 
     #[test]

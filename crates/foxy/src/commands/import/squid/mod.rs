@@ -3,25 +3,34 @@
 mod access;
 mod acl;
 mod acl_values;
+mod bandwidth;
 mod caching;
 mod directives;
 mod headers;
 mod lines;
+mod listeners;
 mod network;
 mod peers;
 mod refresh;
 mod regex;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use super::draft::{ImportDraft, Original};
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
+use super::terms::AccessTerm;
 use access::{AccessLine, AccessPurpose};
 use acl::SquidAcls;
 use acl_values::AclWord;
+use bandwidth::DelayPools;
 use directives::{Handling, TABLE};
 use lines::{SQUID_FOLDER, SquidLine};
+use listeners::SquidListeners;
 use peers::SquidPeers;
+use std::collections::HashMap;
+use toml::{Table, Value};
 
 /// The new configuration so far. Access lines are collected and converted after the last line,
 /// because ACLs must be known and the order of rules counts.
@@ -31,6 +40,10 @@ struct SquidImport<'f> {
     acls: SquidAcls,
     http_access: Vec<AccessLine>,
     cache_access: Vec<AccessLine>,
+    /// For each other list of `allow` and `deny` lines, its last line.
+    last_denials: HashMap<String, SquidLine>,
+    listeners: SquidListeners,
+    pools: DelayPools,
     peers: SquidPeers,
     removed_fields: headers::RemovedFields,
 }
@@ -43,6 +56,9 @@ pub fn import(content: &str, files: &OriginalFiles, utc: bool) -> ImportDraft {
         acls: SquidAcls::built_in(utc),
         http_access: Vec::new(),
         cache_access: Vec::new(),
+        last_denials: HashMap::new(),
+        listeners: SquidListeners::default(),
+        pools: DelayPools::default(),
         peers: SquidPeers::default(),
         removed_fields: headers::RemovedFields::default(),
     };
@@ -62,28 +78,77 @@ impl SquidImport<'_> {
             Some(Handling::NotNeeded(why)) => Err(ImportReason::NotNeeded((*why).into())),
             Some(Handling::Missing(why)) => Err(ImportReason::Missing((*why).into())),
             Some(Handling::Opens(why)) => Err(ImportReason::Opens((*why).into())),
-            Some(Handling::Denials(why)) if line.argument(0) == Some("allow") => {
-                Err(ImportReason::NotNeeded((*why).into()))
+            Some(Handling::Denials(why)) => {
+                self.last_denials.insert(line.name().to_owned(), line.clone());
+                if is_for_all(line, "allow", 0) {
+                    return Err(ImportReason::NotNeeded((*why).into()));
+                }
+                if line.argument(0) == Some("allow") {
+                    return Ok(());
+                }
+                Err(ImportReason::Opens((*why).into()))
             }
-            Some(Handling::Denials(why)) => Err(ImportReason::Opens((*why).into())),
             None => Err(ImportReason::Missing("foxy has no such setting".into())),
         }
     }
 
     fn finish(mut self) -> ImportDraft {
-        self.peers.finish(&mut self.draft);
+        self.set_users();
+        self.listeners.finish(&mut self.draft, &self.acls);
+        self.peers.finish(&mut self.draft, &self.acls);
         caching::finish(&mut self.draft);
+        self.last_denials();
         self.serve_rules();
+        self.pools.finish(&mut self.draft, &self.acls);
         access::add_rules(&mut self.draft, &self.acls, &self.cache_access, AccessPurpose::Cache);
         self.removed_fields.finish(&mut self.draft);
         self.draft
     }
 
+    /// If `http_access` lines ask clients for credentials, sets the file of foxy's users. foxy then
+    /// asks every client.
+    fn set_users(&mut self) {
+        const FILE: &str = "/etc/foxy/users";
+        let asking = self.http_access.iter().position(|line| line.asks(&self.acls));
+        let Some(at) = asking.filter(|_| !self.peers.has_origins()) else { return };
+        self.acls.has_users = true;
+        let line = &self.http_access[at];
+        self.draft.set("users-file", FILE, line.original());
+        let text = format!(
+            "make each user with `foxy user add {FILE} NAME`; foxy needs the passwords, because it \
+             does not read the hashes of the original"
+        );
+        self.draft.leave(line.original(), ImportReason::Step(text));
+        if self.http_access[..at].iter().any(AccessLine::allows) {
+            let text = "foxy asks all clients for credentials, also clients that earlier lines \
+                        allow without credentials; serve such clients with a second foxy, with a \
+                        configuration and address of its own";
+            self.draft.leave(line.original(), ImportReason::Differs(text.into()));
+        }
+    }
+
+    /// Reports lists without an equivalent whose last line allows requests. Squid denies the rest.
+    fn last_denials(&mut self) {
+        let allows = |line: &&SquidLine| line.argument(0) == Some("allow");
+        for line in self.last_denials.values().filter(allows) {
+            if !is_for_all(line, "allow", 0) {
+                let text = "this last line denies all other requests; foxy does not";
+                self.draft.leave(&line.original, ImportReason::Opens(text.into()));
+            }
+        }
+    }
+
     /// Converts the `http_access` lines to rules, and to the settings `connect-ports` and
-    /// `allow-client`.
+    /// `allow-client`. Without such a line, Squid denies all requests.
     fn serve_rules(&mut self) {
         let Self { draft, acls, http_access, .. } = self;
-        let Some(first) = http_access.first() else { return };
+        let Some(first) = http_access.first() else {
+            let original = Original::file("no http_access");
+            let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+            draft.list("rule", AccessTerm::default().rule("no http_access", then), &original);
+            let text = "the original denies every request, and so does the first rule";
+            return draft.leave(&original, ImportReason::Step(text.into()));
+        };
         let tunnels = http_access.iter().find_map(|line| line.tunnel_ports(acls));
         network::set_connect_ports(draft, tunnels, first.original());
         if let Some((clients, original)) = access::only_clients(acls, http_access) {
@@ -92,7 +157,8 @@ impl SquidImport<'_> {
             }
         }
         let text = "foxy refuses private and loopback destinations; if clients use hosts of your \
-                    own network, list its networks in `allow-destination`";
+                    own network, list its networks in `allow-destination`, but no network that a \
+                    `dst` line denies";
         draft.leave(&Original::file("destinations"), ImportReason::Step(text.into()));
         access::add_rules(draft, acls, http_access, AccessPurpose::Serve);
     }
@@ -116,6 +182,11 @@ impl SquidImport<'_> {
             }
         }
         self.acls.define(name, kind, words);
+        if kind == "time" && self.acls.uses_utc() {
+            let text = "because of --utc, the hours count in UTC; in another time zone they are \
+                        wrong";
+            return Err(ImportReason::Differs(text.into()));
+        }
         Ok(())
     }
 

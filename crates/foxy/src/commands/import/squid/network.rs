@@ -1,6 +1,7 @@
-//! Converts Squid's directives for listeners, logs, timeouts and limits.
+//! Converts Squid's directives for logs, timeouts and limits.
 
 use super::super::draft::{ImportDraft, Original};
+use super::super::original_files;
 use super::super::report::ImportReason;
 use super::super::terms::written;
 use super::lines::SquidLine;
@@ -8,47 +9,6 @@ use super::{SquidImport, unreadable, values};
 use toml::Value;
 
 type Converted = Result<(), ImportReason>;
-
-/// Returns the address of an `http_port` or `https_port` in foxy's form: a port alone gets a colon.
-fn address(text: &str) -> String {
-    let port_alone = text.bytes().all(|byte| byte.is_ascii_digit());
-    if port_alone { format!(":{text}") } else { text.to_owned() }
-}
-
-/// Returns the value of the first option with one of these names, such as `cert=PATH`.
-fn option<'l>(line: &'l SquidLine, names: &[&str]) -> Option<&'l str> {
-    let mut options = line.arguments().iter().filter_map(|word| word.split_once('='));
-    options.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
-}
-
-pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    let mode = line.argument(1).unwrap_or_default();
-    if matches!(mode, "intercept" | "transparent" | "tproxy") {
-        let text = "foxy has no listener for redirected connections; set the proxy in the clients";
-        return Err(ImportReason::Missing(text.into()));
-    }
-    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
-    import.draft.push("listen", address(text), &line.original);
-    if line.arguments().iter().any(|word| word == "ssl-bump") {
-        let text = "foxy intercepts HTTPS for listed hosts; see `intercept-hosts`, `foxy ca init`";
-        return Err(ImportReason::Differs(text.into()));
-    }
-    Ok(())
-}
-
-pub fn https_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
-    let certificate = option(line, &["cert", "tls-cert"]);
-    let Some(certificate) = certificate else {
-        let text = "`listen-tls` needs a certificate".to_owned();
-        return Err(ImportReason::Missing(text));
-    };
-    let key = option(line, &["key", "tls-key"]).unwrap_or(certificate);
-    import.draft.push("listen-tls", address(text), &line.original);
-    import.draft.push("tls-certificate", certificate, &line.original);
-    import.draft.push("tls-key", key, &line.original);
-    Ok(())
-}
 
 pub fn name_servers(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     for server in line.arguments() {
@@ -72,25 +32,21 @@ pub fn access_log(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     if import.draft.value("access-log").is_some() {
         return Err(ImportReason::Missing("foxy has one access log".into()));
     }
-    let new = path.replacen("/var/log/squid/", "/var/log/foxy/", 1);
+    let new = original_files::own_log(path, "/var/log/squid/");
     import.draft.set("access-log", new.as_str(), &line.original);
+    let mut differences = vec![format!("foxy logs to {new}")];
     let mut formats = line.arguments()[1..]
         .iter()
         .map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
     match formats.next() {
         None | Some("squid") => {}
         Some(format @ "combined") => import.draft.set("access-log-format", format, &line.original),
-        Some(format) => {
-            return Err(ImportReason::Differs(format!("foxy has no log format {format}")));
-        }
+        Some(format) => differences.push(format!("foxy has no log format {format}")),
     }
     if formats.next().is_some() {
-        return Err(ImportReason::Differs("foxy logs every request".into()));
+        differences.push("foxy logs every request".into());
     }
-    if new != path {
-        return Err(ImportReason::Differs(format!("foxy logs to {new}")));
-    }
-    Ok(())
+    Err(ImportReason::Differs(differences.join("; ")))
 }
 
 /// Sets a setting to a time. A number without a unit is in seconds.
@@ -118,11 +74,12 @@ pub fn connections_per_client(import: &mut SquidImport<'_>, line: &SquidLine) ->
 
 pub fn auth_param(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     match (line.argument(0), line.argument(1)) {
-        (Some("basic"), Some("program")) => Err(ImportReason::Step(
-            "make the users with `foxy user add`, and name the file in `users-file`; then foxy \
-             serves users alone"
-                .into(),
+        (Some("basic"), Some("program")) => Err(ImportReason::NotNeeded(
+            "see `users-file`, if a `proxy_auth` line is in use".into(),
         )),
+        (Some("basic"), Some("casesensitive")) if line.argument(2) == Some("off") => Err(
+            ImportReason::Differs("foxy distinguishes upper and lower case in user names".into()),
+        ),
         (Some("basic"), _) => Err(ImportReason::NotNeeded("foxy has its own default".into())),
         (scheme, _) => {
             let scheme = scheme.unwrap_or_default();

@@ -13,7 +13,7 @@ pub enum RegexFlaw {
     /// foxy.
     Escape,
     /// A form that POSIX does not have or that would mean something else in foxy: a lazy
-    /// quantifier, `(?…)`, or `^` in the middle.
+    /// quantifier, `{,3}`, `(?…)`, or `^` in the middle.
     Form,
     /// The expression has `%` or `../`. foxy decodes paths before it compares them, so other URLs
     /// would match.
@@ -113,6 +113,12 @@ pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
     Some(out)
 }
 
+/// Returns an expression that matches the literal `text`.
+pub fn escaped(text: &str) -> String {
+    let escape = |c: char| if c.is_ascii_punctuation() { format!("\\{c}") } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
 fn translated(posix: &str) -> Result<String, RegexFlaw> {
     let mut out = String::new();
     let mut chars = posix.chars().peekable();
@@ -127,7 +133,9 @@ fn translated(posix: &str) -> Result<String, RegexFlaw> {
             '[' => class(&mut chars, &mut out)?,
             '*' | '+' | '?' if chars.peek() == Some(&'?') => return Err(RegexFlaw::Form),
             '(' if chars.peek() == Some(&'?') => return Err(RegexFlaw::Form),
+            '{' if chars.peek() == Some(&',') => return Err(RegexFlaw::Form),
             '{' if !chars.peek().is_some_and(char::is_ascii_digit) => out.push_str("\\{"),
+            '}' if chars.peek() == Some(&'?') => return Err(RegexFlaw::Form),
             '^' if !out.is_empty() && !out.ends_with(['(', '|']) => return Err(RegexFlaw::Form),
             c => out.push(c),
         }
@@ -192,6 +200,8 @@ mod tests {
             (r"\d+", RegexFlaw::Escape),
             (r"(a)\1", RegexFlaw::Escape),
             ("a+?", RegexFlaw::Form),
+            ("a{2}?b", RegexFlaw::Form),
+            ("a{,3}b", RegexFlaw::Form),
             ("(?i)a", RegexFlaw::Form),
             ("%20", RegexFlaw::Encoded),
             (r"\.\./", RegexFlaw::Encoded),

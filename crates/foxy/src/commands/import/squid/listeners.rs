@@ -1,0 +1,152 @@
+//! Converts Squid's listeners: `http_port`, `https_port` and `proxy_protocol_access`.
+
+use super::super::draft::{ImportDraft, Original};
+use super::super::report::ImportReason;
+use super::access::AccessLine;
+use super::acl::SquidAcls;
+use super::lines::SquidLine;
+use super::{SquidImport, access_line, unreadable};
+
+type Converted = Result<(), ImportReason>;
+
+/// Options of listeners that are only right for all listeners together, and the lines about PROXY
+/// protocol headers.
+#[derive(Debug, Default)]
+pub struct SquidListeners {
+    /// For each `https_port`, the file with the authority of its clients.
+    authorities: Vec<(Option<String>, Original)>,
+    /// Listeners at which each connection begins with a PROXY protocol header.
+    with_header: Vec<Original>,
+    header_access: Vec<AccessLine>,
+}
+
+/// Options that foxy needs not know, or that other code converts.
+const KNOWN: [&str; 24] = [
+    "accel",
+    "act-as-origin",
+    "allow-direct",
+    "cert",
+    "cipher",
+    "clientca",
+    "connection-auth",
+    "defaultsite",
+    "disable-pmtu-discovery",
+    "key",
+    "name",
+    "no-vhost",
+    "options",
+    "protocol",
+    "require-proxy-header",
+    "ssl-bump",
+    "tcpkeepalive",
+    "tls-cert",
+    "tls-dh",
+    "tls-key",
+    "tls-min-version",
+    "vhost",
+    "vport",
+    "worker-queues",
+];
+
+pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let mode = line.argument(1).unwrap_or_default();
+    if matches!(mode, "intercept" | "transparent" | "tproxy") {
+        let text = "foxy has no listener for redirected connections; set the proxy in the clients";
+        return Err(ImportReason::Missing(text.into()));
+    }
+    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    import.draft.push("listen", address(text), &line.original);
+    common_options(import, line);
+    if line.arguments().iter().any(|word| word == "ssl-bump") {
+        let text = "foxy intercepts HTTPS for listed hosts; see `intercept-hosts`, `foxy ca init`";
+        return Err(ImportReason::Differs(text.into()));
+    }
+    Ok(())
+}
+
+pub fn https_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    let certificate = option(line, &["cert", "tls-cert"]);
+    let Some(certificate) = certificate else {
+        let text = "`listen-tls` needs a certificate".to_owned();
+        return Err(ImportReason::Missing(text));
+    };
+    let key = option(line, &["key", "tls-key"]).unwrap_or(certificate);
+    import.draft.push("listen-tls", address(text), &line.original);
+    import.draft.push("tls-certificate", certificate, &line.original);
+    import.draft.push("tls-key", key, &line.original);
+    let authority = option(line, &["clientca"]).map(ToOwned::to_owned);
+    import.listeners.authorities.push((authority, line.original.clone()));
+    common_options(import, line);
+    Ok(())
+}
+
+/// Converts `proxy_protocol_access allow|deny ACL…`.
+pub fn proxy_protocol_access(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    import.listeners.header_access.push(access_line(line)?);
+    Ok(())
+}
+
+fn common_options(import: &mut SquidImport<'_>, line: &SquidLine) {
+    let options = line.arguments().iter().skip(1);
+    let names = options.map(|word| word.split_once('=').map_or(word.as_str(), |(name, _)| name));
+    let unknown: Vec<&str> = names.filter(|name| !KNOWN.contains(name)).collect();
+    if unknown.contains(&"crlfile") {
+        let text = "foxy reads no lists of revoked certificates";
+        import.draft.leave(&line.original, ImportReason::Opens(text.into()));
+    } else if !unknown.is_empty() {
+        let text = format!("foxy has no option {}", unknown.join(", "));
+        import.draft.leave(&line.original, ImportReason::Differs(text));
+    }
+    if line.arguments().iter().any(|word| word == "require-proxy-header") {
+        import.listeners.with_header.push(line.original.clone());
+    }
+}
+
+impl SquidListeners {
+    pub fn finish(&self, draft: &mut ImportDraft, acls: &SquidAcls) {
+        self.client_authority(draft);
+        for line in self.header_access.iter().filter(|line| line.allows()) {
+            let networks = match line.literals() {
+                [(false, name)] => acls.clients(name),
+                _ => None,
+            };
+            for network in networks.into_iter().flatten() {
+                draft.push("proxy-protocol-from", network, line.original());
+            }
+        }
+        for original in &self.with_header {
+            let text = "foxy also serves clients without a PROXY protocol header here, unless \
+                        `proxy-protocol-from` lists their network";
+            draft.leave(original, ImportReason::Opens(text.into()));
+        }
+    }
+
+    /// foxy has one `client-ca` for all its TLS listeners. So each of them asks for certificates of
+    /// the first authority.
+    fn client_authority(&self, draft: &mut ImportDraft) {
+        let mut named = self.authorities.iter().filter_map(|(file, _)| file.as_ref());
+        let Some(first) = named.next() else { return };
+        for (file, original) in &self.authorities {
+            if file.as_ref() == Some(first) {
+                draft.push("client-ca", first.as_str(), original);
+                draft.set("client-certificates", "required", original);
+            } else {
+                let text = format!("foxy asks for a certificate of {first} at all TLS listeners");
+                draft.leave(original, ImportReason::Differs(text));
+            }
+        }
+    }
+}
+
+/// Returns the address of an `http_port` or `https_port` in foxy's form: a port alone gets a colon.
+fn address(text: &str) -> String {
+    let port_alone = text.bytes().all(|byte| byte.is_ascii_digit());
+    if port_alone { format!(":{text}") } else { text.to_owned() }
+}
+
+/// Returns the value of the first option with one of these names, such as `cert=PATH`.
+fn option<'l>(line: &'l SquidLine, names: &[&str]) -> Option<&'l str> {
+    let mut options = line.arguments().iter().filter_map(|word| word.split_once('='));
+    options.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
+}

@@ -1,0 +1,161 @@
+//! Tests of single Squid lines: each gives the expected parts of the new file and of the report.
+
+use super::super::make_valid;
+use super::super::report::grouped;
+use super::*;
+use std::path::Path;
+
+const PERMITS_MORE: &str = "The original denies or limits more";
+
+/// Returns the new file and the report.
+fn converted(lines: &str, utc: bool) -> String {
+    let mut draft = import(lines, &OriginalFiles::beside(Path::new("")), utc);
+    make_valid(&mut draft).expect("valid");
+    format!("{}\n{}", draft.text(), grouped(&draft.leftovers))
+}
+
+#[track_caller]
+fn check(lines: &str, expected: &[&str], absent: &[&str]) {
+    let found = converted(lines, false);
+    for part in expected {
+        assert!(found.contains(part), "no {part}\n{lines}\n{found}");
+    }
+    for part in absent {
+        assert!(!found.contains(part), "{part}\n{lines}\n{found}");
+    }
+}
+
+#[test]
+fn what_squid_denies_is_denied_or_reported() {
+    let office = "acl office src 10.0.0.0/8\n";
+    let allow = "http_access allow office\n";
+    for (lines, expected, absent) in [
+        ("acl n dst 10.1.0.0/16\nhttp_access deny n\n", &[PERMITS_MORE][..], &[][..]),
+        ("http_access deny to_localhost\n", &["but no network that a"], &[PERMITS_MORE]),
+        ("acl n dst 10.1.1.80\nhttp_access allow office n\n", &["Not converted:"], &[PERMITS_MORE]),
+        ("if 1 = 2\nhttp_access allow all\nendif\n", &["access = \"allow\""], &["allow all"]),
+        ("if ${process_number} = 1\nhttp_access deny office\nendif\n", &[PERMITS_MORE], &[]),
+        ("acl g src 10.9.0.0/16\nhttp_reply_access allow !g\n", &[PERMITS_MORE], &[]),
+        ("http_reply_access allow all\n", &["foxy refuses no response"], &[PERMITS_MORE]),
+        ("acl x url_regex /za{,3}b\nhttp_access deny x\n", &[PERMITS_MORE], &[]),
+        ("acl x url_regex /xa{2}?y\nhttp_access deny x\n", &[PERMITS_MORE], &[]),
+        ("https_port 3130 cert=/c.pem crlfile=/c.crl\n", &[PERMITS_MORE], &[]),
+        ("http_port 3131 require-proxy-header\n", &[PERMITS_MORE], &[]),
+        ("acl p method PURGE\nhttp_access allow office p\n", &["`purge-from`"], &[]),
+    ] {
+        check(&format!("{office}{lines}{allow}"), expected, absent);
+    }
+    check(
+        "http_port 3128\nacl office src 10.0.0.0/8\n",
+        &["name = \"no http_access\"\nthen = { access = \"deny\" }", "denies every request"],
+        &["serves clients of all networks"],
+    );
+}
+
+#[test]
+fn options_of_listeners_are_converted() {
+    check(
+        "https_port 3130 cert=/c.pem clientca=/ca.pem\nhttps_port 3131 cert=/c.pem\n\
+         http_port 3128 require-proxy-header\nacl lb src 10.1.9.250\n\
+         proxy_protocol_access allow lb\nhttp_port 3129 odd=1\n",
+        &[
+            "client-ca = [\"/ca.pem\"]",
+            "client-certificates = \"required\"",
+            "proxy-protocol-from = [\"10.1.9.250\"]",
+            "line 2: https_port 3131 cert=/c.pem: foxy asks for a certificate of /ca.pem",
+            "foxy has no option odd",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn requests_that_need_a_parent_are_refused_without_parent() {
+    let peer = "acl office src 10.0.0.0/8\nacl p dstdomain .partner.test\nacl l dstdomain .l.test\n\
+                cache_peer 10.1.0.3 parent 8080 0 no-query login=a:b name=hq\n\
+                http_access allow office\n";
+    let choice = "cache_peer_access hq allow p\ncache_peer_access hq deny all\n";
+    let rule = |when: &str| format!("{when}then = {{ access = \"deny\", message = \"A parent");
+    for (lines, expected, absent) in [
+        (
+            format!("{choice}never_direct allow p\n"),
+            vec![rule("when = { host = \"partner.test\" }\n"), "does not use it".into()],
+            vec!["parent = ", "parent-credentials-file"],
+        ),
+        (
+            format!("{choice}always_direct allow l\nnever_direct deny p\nnever_direct allow all\n"),
+            vec![rule("unless = { host = [\"l.test\", \"partner.test\"] }\n")],
+            vec![],
+        ),
+        (
+            format!("{choice}never_direct deny l\n"),
+            vec![rule("unless = { host = \"l.test\" }\n")],
+            vec![],
+        ),
+        (
+            "never_direct allow p\n".into(),
+            vec!["parent = [\"http://a:b@".into(), "`parent-credentials-file`".into()],
+            vec!["parent-fallback", "A parent proxy must"],
+        ),
+    ] {
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check(&format!("{peer}{lines}"), &expected, &absent);
+    }
+}
+
+#[test]
+fn users_of_squid_become_users_of_rules() {
+    let lines = "auth_param basic program /ncsa /passwd\nauth_param basic casesensitive off\n\
+                 acl users proxy_auth REQUIRED\nacl bosses proxy_auth alice car*l\n\
+                 acl temps proxy_auth_regex -i ^temp\nacl guests src 10.9.0.0/16\n\
+                 http_access allow guests\nhttp_access deny !users\nhttp_access deny temps\n\
+                 http_access deny !bosses\nhttp_access allow bosses\n";
+    check(
+        lines,
+        &[
+            "users-file = \"/etc/foxy/users\"",
+            "when = { user = \"[tT][eE][mM][pP]*\" }\nthen = { access = \"deny\" }",
+            "unless = { user = [\"alice\", 'car\\*l'] }\nthen = { access = \"deny\" }",
+            "`foxy user add /etc/foxy/users NAME`",
+            "line 8: http_access deny !users: foxy asks all clients for credentials",
+            "foxy distinguishes upper and lower case",
+        ],
+        &[PERMITS_MORE],
+    );
+    let reverse = "cache_peer 10.0.0.1 parent 80 0 originserver\n";
+    check(&format!("{lines}{reverse}"), &[PERMITS_MORE], &["users-file = "]);
+}
+
+#[test]
+fn a_delay_pool_becomes_a_limit_of_each_client() {
+    let pool = |class: &str, parameters: &str| {
+        format!(
+            "acl office src 10.0.0.0/8\nhttp_access allow office\ndelay_pools 1\n\
+             delay_class 1 {class}\ndelay_access 1 allow office\ndelay_access 1 deny all\n\
+             delay_parameters 1 {parameters}\n"
+        )
+    };
+    let limit = "when = { client = \"10.0.0.0/8\" }\nthen = { bandwidth-limit = \"500000/s\" }";
+    check(&pool("2", "-1/-1 500000/1000000"), &[limit], &[PERMITS_MORE]);
+    check(&pool("2", "9/9 500000/1000000"), &[limit, PERMITS_MORE], &[]);
+    check(&pool("1", "-1/-1"), &[PERMITS_MORE, "`bandwidth-limit`"], &["then = { bandwidth"]);
+}
+
+#[test]
+fn files_of_squid_stay_its_own() {
+    check(
+        "cache_dir ufs /data/squid 100 16 256\naccess_log stdio:/data/log/a.log odd !office\n",
+        &[
+            "store = [\"/data/squid-foxy,size=100M\"]",
+            "access-log = \"/data/log/foxy-a.log\"",
+            "foxy has no log format odd; foxy logs every request",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn hours_that_count_in_utc_are_reported() {
+    let lines = "acl t time 08:00-12:00\nhttp_access allow localhost t\n";
+    assert!(converted(lines, true).contains("in another time zone they are wrong"));
+}
