@@ -18,7 +18,7 @@ use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::admission;
 use crate::server::handle::ProxyHandle;
-use crate::server::steering::{steer, tried};
+use crate::server::steering::{needs_login, steer, tried};
 use crate::upstream::{Origin, Scheme, expected_way};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
@@ -101,9 +101,11 @@ impl ProxyHandle {
         let mut head = head.clone();
         let tried = tried(&settings.rules, &head, over, asker);
         let steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
+        let needs_user = self.shared.authenticator.is_needed()
+            && asker.user.is_none()
+            && needs_login(&settings.rules, &head, over, asker.client);
         let steering = steer(&settings.rules, &mut head, over, asker);
         let plan = || plan(&head, body, over, &settings.mode, &settings.via_name);
-        let needs_user = self.shared.authenticator.is_needed() && asker.user.is_none();
         let refusal = needs_user.then_some(ErrorReason::CredentialsNeeded).or(steering.refusal);
         let planned = refusal.map_or_else(plan, Plan::Refuse);
         let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };

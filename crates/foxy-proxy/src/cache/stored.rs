@@ -4,7 +4,7 @@
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::cache::stored_form::RecordDescription;
-use crate::core::View;
+use crate::core::{View, tags};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead};
@@ -13,6 +13,7 @@ use foxy_rules::partial::are_of_one;
 use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The end of the key under which partial content of a URL is stored.
@@ -85,7 +86,7 @@ pub struct Stored {
     /// The head without hop-by-hop fields, Age and Content-Length.
     pub head: Arc<ResponseHead>,
     /// The status line and header lines as HTTP/1.1 text. Age, Cache-Status, framing and the final
-    /// empty line are left out, because each answer adds its own.
+    /// empty line are left out, because each answer adds its own. Kept tags are left out, too.
     pub wire: Bytes,
     pub times: StoredTimes,
     pub lifetime: u64,
@@ -133,7 +134,8 @@ impl Stored {
         Self { lifetime, control, ..self.clone() }
     }
 
-    /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text.
+    /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text. Fields
+    /// that no client receives leave the text.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,
@@ -147,6 +149,7 @@ impl Stored {
         let control = policy.control(&view);
         let received = clock::civil(times.received);
         let lifetime = lifetime(head.status, &view, &control, &policy, received, &key).seconds();
+        let wire = text_for_client(&head).unwrap_or(wire);
         Self {
             lifetime,
             control,
@@ -195,6 +198,14 @@ impl Stored {
             StoredBody::Parts { .. } => 0,
         };
         (self.key.len() + 2 * self.wire.len() + body + 512) as u64
+    }
+}
+
+/// Returns the text of a head for clients, if they do not receive all of its fields.
+pub(crate) fn text_for_client(head: &ResponseHead) -> Option<Bytes> {
+    match tags::for_client(&head.headers) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(headers) => Some(ResponseHead { headers, ..head.clone() }.written().0),
     }
 }
 

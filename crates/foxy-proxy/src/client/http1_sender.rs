@@ -1,5 +1,6 @@
 //! Sends answers as HTTP/1.1 text, in as few writes as the client's socket permits.
 
+use crate::core::tags;
 use crate::core::transport::WriteSide;
 use crate::request::answered::{
     AnswerOptions, ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
@@ -34,9 +35,10 @@ impl<'a> Http1Sender<'a> {
             out.extend_from_slice(wire);
             out
         } else {
-            let mut out = BytesMut::with_capacity(opening.headers.wire_length() + 256);
+            let headers = tags::for_client(opening.headers);
+            let mut out = BytesMut::with_capacity(headers.wire_length() + 256);
             encode::status_line(opening.status, opening.reason, &mut out);
-            encode::header_lines(opening.headers, &mut out);
+            encode::header_lines(&headers, &mut out);
             out
         };
         let after = end_head(&mut out, options, opening);

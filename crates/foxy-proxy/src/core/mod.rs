@@ -14,6 +14,7 @@ pub mod live;
 pub mod outcome;
 pub(crate) mod places;
 pub mod rules;
+pub(crate) mod tags;
 pub mod tls;
 pub mod token;
 pub(crate) mod transport;

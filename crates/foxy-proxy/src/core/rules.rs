@@ -4,9 +4,10 @@
 use crate::core::View;
 use crate::core::client_limits::{LimitedClient, Pace, RuleLimits};
 use crate::core::live::Live;
+use crate::core::tags;
 use arc_swap::Guard;
 use foxy_http::ResponseHead;
-use foxy_rules::operator::{FieldEdits, OperatorRules, SharedFacts};
+use foxy_rules::operator::{FieldChange, OperatorRules, SharedFacts};
 use foxy_rules::{Policy, Role};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -112,21 +113,24 @@ impl RulesInForce {
         if !rules.has_shared_rules() {
             return;
         }
-        let edits = SharedFacts::of(key, head.status, &View(&head.headers), length)
-            .and_then(|facts| rules.response_fields(&facts));
-        if let Some(edits) = edits {
-            apply(edits, &mut head.headers);
+        let facts = SharedFacts::of(key, head.status, &View(&head.headers), length);
+        let changes = facts.map(|facts| rules.response_changes(&facts)).unwrap_or_default();
+        if changes.iter().any(|change| tags::is_field(change.name)) {
+            tags::keep(&mut head.headers);
         }
+        apply(&changes, &mut head.headers);
     }
 }
 
-/// Applies the header changes of a rule: first it removes fields, then it sets fields.
-pub(crate) fn apply(edits: &FieldEdits, headers: &mut foxy_http::Headers) {
-    for name in &edits.remove {
-        headers.remove(name);
-    }
-    for (name, value) in &edits.set {
-        headers.set(name, value.as_str());
+/// Applies the changes that rules make to header fields.
+pub(crate) fn apply(changes: &[FieldChange<'_>], headers: &mut foxy_http::Headers) {
+    for change in changes {
+        match change.value {
+            Some(value) => headers.set(change.name, value),
+            None => {
+                headers.remove(change.name);
+            }
+        }
     }
 }
 

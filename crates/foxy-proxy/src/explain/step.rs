@@ -192,7 +192,7 @@ impl fmt::Display for Step {
                 f.write_str("the rule matches, but earlier rules have decided")
             }
             Self::OperatorRule(Tried { result: Ok(effects), .. }) => {
-                let names: Vec<&str> = effects.iter().map(|effect| effect.name()).collect();
+                let names: Vec<String> = effects.iter().map(ToString::to_string).collect();
                 write!(f, "the rule matches and decides: {}", names.join(", "))
             }
             Self::Refused(reason) => f.write_str(reason.description()),

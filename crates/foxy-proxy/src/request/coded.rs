@@ -1,6 +1,7 @@
 //! The coded form of a stored response: when it answers a request, its head, and its key. Functions
 //! without IO.
 
+use crate::cache::stored::text_for_client;
 use crate::cache::{CacheKey, Stored, StoredBody};
 use crate::core::View;
 use bytes::Bytes;
@@ -85,5 +86,6 @@ pub(crate) fn coded_form(
     length: u64,
 ) -> Stored {
     let (wire, head) = head.written();
+    let wire = text_for_client(&head).unwrap_or(wire);
     Stored { key, head: Arc::new(head), wire, length, body, ..stored.clone() }
 }

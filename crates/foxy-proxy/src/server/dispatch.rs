@@ -45,7 +45,7 @@ pub(crate) async fn request(
     let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
     let file = auto_config_file(settings, head, over, client);
-    let (user, refusal) = identified(worker, head, client, asks, refusal).await;
+    let (user, refusal) = identified(worker, (head, over), client, peer.ip(), refusal).await;
     let asker = Asker { client: peer.ip(), user };
     let (mut receiver, mut sender) = client.split(settings.client_write);
     sender.sent_by(asker.user.clone());

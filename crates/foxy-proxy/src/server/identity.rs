@@ -7,23 +7,27 @@ use crate::core::places::ClientBlock;
 use crate::core::tls::HandshakeFacts;
 use crate::request::auto_config;
 use crate::request::reason::ErrorReason;
+use crate::server::steering::needs_login;
+use crate::upstream::Scheme;
 use crate::settings::ProxySettings;
 use crate::worker::Worker;
 use foxy_http::{Method, RequestHead};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Returns the user who sends a request, and the reason to refuse the request, if there is one. If
-/// `refusal` is already a reason, does not look for the user.
+/// `refusal` is already a reason, does not look for the user. `over` is the scheme of the request,
+/// and `from` the address of the client.
 pub(crate) async fn identified(
     worker: &Worker,
-    head: &RequestHead,
+    (head, over): (&RequestHead, Scheme),
     client: &Client<'_>,
-    asks: ClientBlock,
+    from: IpAddr,
     refusal: Option<ErrorReason>,
 ) -> (Option<Arc<str>>, Option<ErrorReason>) {
     match refusal {
         Some(refusal) => (None, Some(refusal)),
-        None => match user(worker, head, client, asks).await {
+        None => match user(worker, (head, over), client, from).await {
             Ok(user) => (user, None),
             Err(reason) => (None, Some(reason)),
         },
@@ -33,12 +37,12 @@ pub(crate) async fn identified(
 /// Returns the user that the client's TLS certificate names, without asking for credentials.
 /// Otherwise returns `None` if the proxy has no users. A request inside an intercepted CONNECT has
 /// the user of the CONNECT. A PURGE needs no user, because it has its own check. A browser sends no
-/// credentials for the PAC file.
+/// credentials for the PAC file. A request without credentials needs no user if a rule says so.
 async fn user(
     worker: &Worker,
-    head: &RequestHead,
+    (head, over): (&RequestHead, Scheme),
     client: &Client<'_>,
-    asks: ClientBlock,
+    from: IpAddr,
 ) -> Result<Option<Arc<str>>, ErrorReason> {
     match client.presented().map(HandshakeFacts::user) {
         Some(Ok(Some(user))) => return Ok(Some(user)),
@@ -50,12 +54,19 @@ async fn user(
     if is_purge || asks_for_file(worker.settings(), head, client) || !authenticator.is_needed() {
         return Ok(None);
     }
+    let has_credentials = match client.inside() {
+        Some(inside) => inside.user.is_some(),
+        None => head.headers.contains("proxy-authorization"),
+    };
+    if !has_credentials && !needs_login(&worker.settings().rules, head, over, from) {
+        return Ok(None);
+    }
     let user = match client.inside() {
         Some(inside) => {
             let user = inside.user.clone().filter(|user| authenticator.knows(user));
             user.ok_or(NoUser::Credentials)
         }
-        None => authenticator.user(&head.headers, asks).await,
+        None => authenticator.user(&head.headers, ClientBlock::from(from)).await,
     };
     user.map(Some).map_err(|reason| match reason {
         NoUser::Credentials => {

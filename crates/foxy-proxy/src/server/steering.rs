@@ -9,6 +9,7 @@ use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
 use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried};
+use std::net::IpAddr;
 
 /// The effects of the operator's rules on a request, apart from changes to its head.
 #[derive(Debug, Default)]
@@ -63,11 +64,11 @@ pub(crate) fn steer(
             (refusal, message) = (Some(ErrorReason::DeniedByRule), text);
         }
     }
-    if let Some(edits) = decision.request_fields() {
+    if !decision.request_changes().is_empty() {
         keep_own_connection_options(&mut head.headers);
-        apply(edits, &mut head.headers);
+        apply(decision.request_changes(), &mut head.headers);
     }
-    let decided: Vec<usize> = decision.positions().collect();
+    let decided = decision.positions();
     let names: Vec<&str> =
         decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
@@ -105,6 +106,18 @@ fn keep_own_connection_options(headers: &mut Headers) {
     if !value.is_empty() {
         headers.append("Connection", value);
     }
+}
+
+/// Returns whether the client must log in for this request, if the proxy has users.
+pub(crate) fn needs_login(
+    rules_in_force: &RulesInForce,
+    head: &RequestHead,
+    over: Scheme,
+    client: IpAddr,
+) -> bool {
+    let path = head.origin_form().unwrap_or_default();
+    facts(head, over, &path)
+        .is_none_or(|facts| rules_in_force.get().needs_login(&facts.from_client(client)))
 }
 
 /// Evaluates each rule for a request without applying it, for an explanation.

@@ -1,7 +1,7 @@
 //! The conditions of a rule. A rule matches if all its conditions hold. A condition with several
 //! values holds if at least one value matches.
 
-use super::facts::{RequestFacts, SharedFacts, UrlFacts};
+use super::facts::{Readings, RequestFacts, SharedFacts, UrlFacts};
 use super::host::HostCondition;
 use super::path::decoded;
 use super::pattern::Pattern;
@@ -96,22 +96,55 @@ impl Missed {
     }
 }
 
+/// How conditions treat a request that servers may read in different ways. If in doubt, a rule that
+/// refuses requests matches, and a rule that grants something does not. For exceptions, it is the
+/// other way round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matching {
+    paths: Readings,
+    /// Whether `delete` matches DELETE. Some servers accept such a method.
+    ignores_method_case: bool,
+}
+
+impl Matching {
+    /// The matching of conditions in `when`. `grants` tells whether the rule grants or refuses
+    /// something. `None` means neither.
+    pub(super) const fn condition(grants: Option<bool>) -> Self {
+        match grants {
+            Some(true) => Self { paths: Readings::Every, ignores_method_case: false },
+            Some(false) => Self { paths: Readings::Any, ignores_method_case: true },
+            None => Self { paths: Readings::Normal, ignores_method_case: true },
+        }
+    }
+
+    /// The matching of conditions in `unless`.
+    pub(super) const fn exception(grants: Option<bool>) -> Self {
+        match grants {
+            Some(true) => Self::condition(Some(false)),
+            Some(false) => Self::condition(Some(true)),
+            None => Self { paths: Readings::Normal, ignores_method_case: false },
+        }
+    }
+}
+
 impl Conditions {
     /// Checks the conditions against a request. Returns the first condition that does not hold.
     pub(super) fn check_request<F: Fields>(
         &self,
         facts: &RequestFacts<'_, F>,
+        matching: Matching,
     ) -> Result<(), Missed> {
-        self.check_url(&facts.url)?;
+        self.check_url(&facts.url, matching.paths)?;
         let is_client =
             || facts.client.is_some_and(|ip| self.clients.iter().any(|net| net.contains(ip)));
         let is_user =
             || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
         holds(self.clients.is_empty() || is_client(), Missed::Client)?;
         holds(self.users.is_empty() || is_user(), Missed::User)?;
-        // Some origins accept `delete` for DELETE. Ignoring case keeps such a request from avoiding
-        // a rule.
-        let is_method = |method: &String| method.eq_ignore_ascii_case(facts.method);
+        let is_method = |method: &String| {
+            method == facts.method
+                || (matching.ignores_method_case && method.eq_ignore_ascii_case(facts.method))
+        };
         holds(is_any(&self.methods, is_method), Missed::Method)?;
         let has_field = |wanted: &NamedPattern| {
             facts.fields.values(&wanted.name).any(|value| wanted.accepts(value))
@@ -123,7 +156,7 @@ impl Conditions {
 
     /// Checks the conditions against a response. Returns the first condition that does not hold.
     pub(super) fn check_shared(&self, facts: &SharedFacts<'_>) -> Result<(), Missed> {
-        self.check_url(&facts.url)?;
+        self.check_url(&facts.url, Readings::Normal)?;
         let is_type = |pattern: &Pattern| {
             facts.content_type.as_ref().is_some_and(|found| pattern.matches(found.as_bytes()))
         };
@@ -134,13 +167,21 @@ impl Conditions {
         holds(self.size.as_ref().is_none_or(has_size), Missed::Size)
     }
 
-    pub(super) fn check_url(&self, url: &UrlFacts<'_>) -> Result<(), Missed> {
+    pub(super) fn check_url(
+        &self,
+        url: &UrlFacts<'_>,
+        readings: Readings,
+    ) -> Result<(), Missed> {
         holds(is_any(&self.schemes, |scheme| scheme == url.scheme), Missed::Scheme)?;
         holds(is_any(&self.hosts, |host| host.matches(&url.host, url.address)), Missed::Host)?;
         holds(is_any(&self.ports, |ports| ports.0.contains(&url.port)), Missed::Port)?;
-        holds(is_any(&self.paths, |path| path.matches(&url.path)), Missed::Path)?;
-        let is_url = |text: &Vec<u8>| self.urls.iter().any(|url| url.matches(text));
-        holds(self.urls.is_empty() || is_url(&url.text()), Missed::Url)?;
+        let is_path = |path: &[u8]| is_any(&self.paths, |pattern| pattern.matches(path));
+        holds(url.has_path(readings, is_path), Missed::Path)?;
+        let is_url = |path: &[u8]| {
+            let text = url.text(path);
+            self.urls.iter().any(|url| url.matches(&text))
+        };
+        holds(self.urls.is_empty() || url.has_path(readings, is_url), Missed::Url)?;
         let has_parameter = |wanted: &NamedPattern| {
             let query = url.query.unwrap_or_default();
             query.split(|&byte| byte == b'&').any(|parameter| {

@@ -2,7 +2,7 @@
 
 use super::limit::{Bandwidth, RequestRate};
 use super::path::Rewrite;
-use super::query::QueryKey;
+use super::pattern::Pattern;
 use crate::freshness::Heuristic;
 
 /// Whether the proxy serves a request.
@@ -17,13 +17,41 @@ pub enum Access {
     },
 }
 
-/// Changes to header fields: first `remove`, then `set`.
+/// A rule's changes to header fields. If a name is in both lists, the field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldEdits {
     /// Names of fields to remove.
     pub remove: Vec<String>,
     /// Names and values of fields. Each replaces all fields with this name.
     pub set: Vec<(String, String)>,
+}
+
+/// A change to all header fields with a certain name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldChange<'r> {
+    /// Name of the fields.
+    pub name: &'r str,
+    /// The new value. `None` removes the fields.
+    pub value: Option<&'r str>,
+}
+
+impl FieldEdits {
+    fn changes(&self) -> impl Iterator<Item = FieldChange<'_>> {
+        let set = self.set.iter().map(|(name, value)| FieldChange { name, value: Some(value) });
+        set.chain(self.remove.iter().map(|name| FieldChange { name, value: None }))
+    }
+
+    /// Adds the changes to fields that no change in `earlier` names. Returns the number of added
+    /// changes.
+    pub(super) fn add_to<'r>(&'r self, earlier: &mut Vec<FieldChange<'r>>) -> usize {
+        let before = earlier.len();
+        for change in self.changes() {
+            if !earlier.iter().any(|known| known.name.eq_ignore_ascii_case(change.name)) {
+                earlier.push(change);
+            }
+        }
+        earlier.len() - before
+    }
 }
 
 /// The effects of a rule. `None` means that the rule does not have this effect. Times are in
@@ -37,12 +65,18 @@ pub struct Effects {
     pub bypass: Option<bool>,
     /// The new path of the URL.
     pub rewrite: Option<Rewrite>,
+    /// Whether the client must log in, if the proxy has users.
+    pub login: Option<bool>,
     /// Highest rate of requests of each client.
     pub rate_limit: Option<RequestRate>,
     /// Highest rate of bytes that foxy sends to each client.
     pub bandwidth_limit: Option<Bandwidth>,
-    /// The query parameters that belong to the cache key.
-    pub query: Option<QueryKey>,
+    /// Patterns for names of query parameters that the cache key leaves out.
+    pub query_ignore: Option<Vec<Pattern>>,
+    /// Patterns for names of the only query parameters that the cache key keeps.
+    pub query_keep: Option<Vec<Pattern>>,
+    /// Whether the cache key sorts the query parameters by name and value.
+    pub query_sort: Option<bool>,
     /// Changes to the header fields that the origin receives.
     pub request_fields: Option<FieldEdits>,
     /// Changes to the header fields of the origin's response, before the cache sees them.
@@ -101,12 +135,18 @@ effects! {
     Bypass = bypass, "bypass";
     /// Rewrites the path.
     Rewrite = rewrite, "rewrite";
+    /// Says whether the client must log in.
+    Login = login, "login";
     /// Limits the requests of each client.
     RateLimit = rate_limit, "rate-limit";
     /// Limits the bytes that each client receives.
     BandwidthLimit = bandwidth_limit, "bandwidth-limit";
-    /// Chooses the query parameters that belong to the cache key.
-    Query = query, "query";
+    /// Leaves query parameters out of the cache key.
+    QueryIgnore = query_ignore, "query-ignore";
+    /// Keeps only certain query parameters in the cache key.
+    QueryKeep = query_keep, "query-keep";
+    /// Sorts the query parameters in the cache key.
+    QuerySort = query_sort, "query-sort";
     /// Changes the header fields that the origin receives.
     RequestFields = request_fields, "request-header";
     /// Changes the header fields of the response.
@@ -139,8 +179,14 @@ impl Effect {
                 | Self::Bypass
                 | Self::Rewrite
                 | Self::RequestFields
+                | Self::Login
                 | Self::RateLimit
                 | Self::BandwidthLimit
         )
+    }
+
+    /// Returns whether the effect chooses the query parameters of the cache key.
+    pub(super) const fn is_of_key(self) -> bool {
+        matches!(self, Self::QueryIgnore | Self::QueryKeep | Self::QuerySort)
     }
 }

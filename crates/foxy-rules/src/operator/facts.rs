@@ -1,11 +1,23 @@
 //! The facts about a request and a response that the conditions of rules check.
 
 use super::host::normal_host;
-use super::path::normal_path;
+use super::path::normal_and_literal;
 use crate::fields::Fields;
 use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
+
+/// The readings of a path with `..` segments that conditions compare: its normal form, and the path
+/// with these segments, as a server without a normal form reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readings {
+    /// The normal form must match.
+    Normal,
+    /// At least one reading must match.
+    Any,
+    /// Each reading must match.
+    Every,
+}
 
 /// The parts of a URL in the form that conditions compare.
 #[derive(Clone, Debug)]
@@ -16,7 +28,10 @@ pub(super) struct UrlFacts<'a> {
     /// The host as an address. `None` for a name.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
+    /// The path in normal form.
     pub(super) path: Cow<'a, [u8]>,
+    /// The path with its `..` segments, if it has any.
+    pub(super) literal_path: Option<Vec<u8>>,
     pub(super) query: Option<&'a [u8]>,
 }
 
@@ -29,22 +44,38 @@ impl<'a> UrlFacts<'a> {
             Some(at) => (&path_and_query[..at], Some(&path_and_query[at + 1..])),
             None => (path_and_query, None),
         };
-        Self { scheme, host, address, port, path: normal_path(path), query }
+        let (path, literal_path) = normal_and_literal(path);
+        Self { scheme, host, address, port, path, literal_path, query }
+    }
+
+    /// Returns whether the path is as `is_right` demands.
+    pub(super) fn has_path(&self, readings: Readings, is_right: impl Fn(&[u8]) -> bool) -> bool {
+        let is_normal_right = is_right(&self.path);
+        match (&self.literal_path, readings) {
+            (Some(literal), Readings::Any) => is_normal_right || is_right(literal),
+            (Some(literal), Readings::Every) => is_normal_right && is_right(literal),
+            (None, _) | (_, Readings::Normal) => is_normal_right,
+        }
+    }
+
+    /// Returns all readings of the path.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&*self.path).chain(self.literal_path.as_deref())
     }
 
     /// Returns the URL that regular expressions match: `scheme://host/path?query`, with the port
-    /// unless it is the default. For CONNECT, returns `host:port`.
-    pub(super) fn text(&self) -> Vec<u8> {
+    /// unless it is the default. For CONNECT, returns `host:port`. `path` is a reading of the path.
+    pub(super) fn text(&self, path: &[u8]) -> Vec<u8> {
         let Self { scheme, host, port, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        if self.path.is_empty() {
+        if path.is_empty() {
             return format!("{host}:{port}").into_bytes();
         }
         let mut text = format!("{scheme}://{host}").into_bytes();
         if *port != default_port(scheme) {
             text.extend_from_slice(format!(":{port}").as_bytes());
         }
-        text.extend_from_slice(&self.path);
+        text.extend_from_slice(path);
         if let Some(query) = self.query {
             text.push(b'?');
             text.extend_from_slice(query);
@@ -164,7 +195,7 @@ mod tests {
             let path = String::from_utf8_lossy(&url.path);
             let shown = format!("{} {} {} {path} {query}", url.scheme, url.host, url.port);
             assert_eq!(shown, expected);
-            assert_eq!(url.text(), key.split('\n').next().unwrap_or_default().as_bytes());
+            assert_eq!(url.text(&url.path), key.split('\n').next().unwrap_or_default().as_bytes());
         }
         assert!(UrlFacts::of_key(b"a.test/x").is_none());
     }

@@ -95,14 +95,16 @@ impl RuleIndex {
                 name = parent;
             }
         }
-        if !self.folders.is_empty() {
-            let slashes = url.path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-            let folders = slashes.map(|(at, _)| &url.path[..=at]);
-            found.extend(folders.filter_map(|folder| self.folders.get(folder)).flatten());
-        }
-        if !self.path_rules.is_empty() {
-            let matches = self.paths.matches_candidate(&Candidate::from_bytes(&url.path));
-            found.extend(matches.into_iter().map(|pattern| self.path_rules[pattern]));
+        for path in url.paths() {
+            if !self.folders.is_empty() {
+                let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+                let folders = slashes.map(|(at, _)| &path[..=at]);
+                found.extend(folders.filter_map(|folder| self.folders.get(folder)).flatten());
+            }
+            if !self.path_rules.is_empty() {
+                let matches = self.paths.matches_candidate(&Candidate::from_bytes(path));
+                found.extend(matches.into_iter().map(|pattern| self.path_rules[pattern]));
+            }
         }
         if let Some(client) = client {
             for &(_, length) in self.lengths.iter().filter(|(is_v6, _)| *is_v6 == client.is_ipv6())
@@ -147,14 +149,17 @@ fn host_name(host: &HostCondition) -> Option<&str> {
 }
 
 /// Returns the folder of each path pattern: the text before the first wildcard, up to its last
-/// slash. Returns nothing if a pattern begins with a wildcard.
+/// slash. Returns nothing if a pattern begins with a wildcard or ignores case.
 fn folders(when: &Conditions) -> impl Iterator<Item = &str> {
     let all: Option<Vec<&str>> = when.paths.iter().map(folder).collect();
     all.into_iter().flatten()
 }
 
 fn folder(path: &Pattern) -> Option<&str> {
-    let text = path.as_str();
+    if path.ignores_case() {
+        return None;
+    }
+    let text = path.glob().glob();
     let literal = &text[..text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len())];
     literal.rfind('/').map(|slash| &text[..=slash])
 }

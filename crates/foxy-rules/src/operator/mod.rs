@@ -1,7 +1,7 @@
 //! Operators' rules: conditions on a request or response, and the effects of a match.
 //!
 //! For each effect, the first rule that matches and has this effect decides. A rule without the
-//! effect does not stop the search. All clients share stored responses. So rules about stored
+//! effect does not stop the search. Each header field counts as an effect of its own. All clients share stored responses. So rules about stored
 //! content (freshness, cookies, response fields) may only depend on the URL and the response.
 //! [`OperatorRule::check`] refuses other rules.
 //!
@@ -11,7 +11,7 @@
 //! - `index` finds the rules that may match, without checking every rule.
 //! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
-//! - `set` evaluates all rules.
+//! - `rule` has a rule and the checks that it must pass; `set` evaluates all rules.
 //! - `url` matches the whole URL against regular expressions.
 
 mod condition;
@@ -23,16 +23,17 @@ mod limit;
 mod path;
 mod pattern;
 mod query;
+mod rule;
 mod set;
 mod url;
 
 pub use condition::{Conditions, Days, Hours, Missed, NamedPattern, PortRange};
-pub use effect::{Access, Effect, Effects, FieldEdits};
+pub use effect::{Access, Effect, Effects, FieldChange, FieldEdits};
 pub use facts::{RequestFacts, SharedFacts};
 pub use host::HostCondition;
 pub use limit::{Bandwidth, RequestRate};
 pub use path::{Rewrite, normal_path, path_pattern};
 pub use pattern::Pattern;
-pub use query::QueryKey;
-pub use set::{Decision, OperatorRule, OperatorRules, RuleError, Tried, serve_named_clients_alone};
+pub use rule::{OperatorRule, RuleError, logins_name_clients, serve_named_clients_alone};
+pub use set::{Decided, Decision, OperatorRules, Tried};
 pub use url::UrlPattern;

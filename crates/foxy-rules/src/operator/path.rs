@@ -1,6 +1,6 @@
 //! Paths of URLs: their normal form, in which conditions compare them, and the rewriting of a path.
 
-use super::pattern::Pattern;
+use super::pattern::{IGNORE_CASE, Pattern};
 use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
@@ -9,33 +9,46 @@ use std::borrow::Cow;
 /// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So a different spelling
 /// of a path does not avoid a rule.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
+    normal_and_literal(path).0
+}
+
+/// Returns a path in normal form. If the path has `..` segments, also returns the path in which
+/// only these segments remain. A server that does not remove the segments reads this path.
+pub(super) fn normal_and_literal(path: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
     let is_plain =
         !path.contains(&b'%') && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
     if is_plain {
-        return Cow::Borrowed(path);
+        return (Cow::Borrowed(path), None);
     }
     let decoded = decoded(path);
-    let mut segments: Vec<&[u8]> = Vec::new();
-    let mut ends_in_folder = false;
+    let (mut segments, mut literal): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+    let (mut ends_in_folder, mut goes_up) = (false, false);
     for segment in decoded.split(|&byte| byte == b'/').skip(1) {
         ends_in_folder = matches!(segment, b"" | b"." | b"..");
         match segment {
-            b"" | b"." => {}
+            b"" | b"." => continue,
             b".." => {
+                goes_up = true;
                 segments.pop();
             }
             segment => segments.push(segment),
         }
+        literal.push(segment);
     }
-    let mut normal = Vec::with_capacity(decoded.len());
-    for segment in &segments {
-        normal.push(b'/');
-        normal.extend_from_slice(segment);
+    let literal = goes_up.then(|| joined(&literal, ends_in_folder));
+    (Cow::Owned(joined(&segments, ends_in_folder)), literal)
+}
+
+fn joined(segments: &[&[u8]], ends_in_folder: bool) -> Vec<u8> {
+    let mut path = Vec::with_capacity(segments.iter().map(|segment| segment.len() + 1).sum());
+    for segment in segments {
+        path.push(b'/');
+        path.extend_from_slice(segment);
     }
     if ends_in_folder || segments.is_empty() {
-        normal.push(b'/');
+        path.push(b'/');
     }
-    Cow::Owned(normal)
+    path
 }
 
 /// Decodes percent-encoded bytes (RFC 3986 §2.1). Other text stays.
@@ -48,18 +61,19 @@ pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn path_pattern(text: &str) -> Result<Pattern, String> {
-    if !text.starts_with(['/', '*', '?', '[', '{']) {
+    let (mark, path) = text.strip_prefix(IGNORE_CASE).map_or(("", text), |path| (IGNORE_CASE, path));
+    if !path.starts_with(['/', '*', '?', '[', '{']) {
         return Err(format!("`{text}` matches no path; begin with / or *"));
     }
-    let decoded = decoded(text.as_bytes());
+    let decoded = decoded(path.as_bytes());
     let plain = String::from_utf8(decoded).map_err(|_| {
         format!("`{text}` is not UTF-8 after its percent-encoded bytes are decoded")
     })?;
-    let has_new_wildcard = |mark: char| plain.matches(mark).count() != text.matches(mark).count();
+    let has_new_wildcard = |mark: char| plain.matches(mark).count() != path.matches(mark).count();
     if ['*', '?', '[', '{', '\\'].into_iter().any(has_new_wildcard) {
         return Err(format!("`{text}` has a percent-encoded wildcard; write `\\*` for a star"));
     }
-    plain.parse()
+    format!("{mark}{plain}").parse()
 }
 
 /// Largest size in bytes of a compiled expression for a rewriting. A larger expression could need
@@ -161,7 +175,8 @@ mod tests {
         assert!(matches("/caf%C3%A9/*", "/caf%c3%a9/x"));
         assert!(matches("/a b/*", "/a%20b/x"));
         assert!(matches("/@admin/*", "/%40admin/x"));
-        for pattern in ["admin", "", "/%2A", "/%FF"] {
+        assert!(matches("(?i)*.PHP", "/x/a.Php"));
+        for pattern in ["admin", "", "/%2A", "/%FF", "(?i)admin"] {
             assert!(path_pattern(pattern).is_err(), "{pattern}");
         }
     }
@@ -177,6 +192,20 @@ mod tests {
         assert_eq!(normal("/.well-known/x"), "/.well-known/x");
         assert_eq!(normal("/a%20b%zz%"), "/a b%zz%");
         assert_eq!(normal("/%2561"), "/%61", "a path is decoded once");
+    }
+
+    #[test]
+    fn a_path_with_parent_segments_has_a_second_reading() {
+        let literal = |path: &str| {
+            let literal = normal_and_literal(path.as_bytes()).1;
+            literal.map(|path| String::from_utf8_lossy(&path).into_owned())
+        };
+        assert_eq!(literal("/x/.git/../y").as_deref(), Some("/x/.git/../y"));
+        assert_eq!(literal("//x/./%2e%2e/%79/").as_deref(), Some("/x/../y/"));
+        assert_eq!(literal("/x/..").as_deref(), Some("/x/../"));
+        for path in ["/x/y", "//x", "/x/.git", "/%78/...", ""] {
+            assert_eq!(literal(path), None, "{path}");
+        }
     }
 
     #[test]

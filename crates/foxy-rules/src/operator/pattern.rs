@@ -1,5 +1,6 @@
 //! Patterns for texts: `*` stands for any text, `?` for one character, `[a-z]` for a class of
-//! characters, and `{a,b}` for alternatives. A pattern must match the whole text.
+//! characters, and `{a,b}` for alternatives. `\*` is a star. A pattern must match the whole text.
+//! After `(?i)` at its beginning, a pattern ignores the case of ASCII letters.
 
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use std::fmt;
@@ -7,10 +8,14 @@ use std::str::FromStr;
 
 const MAX_PATTERN_BYTES: usize = 1024;
 
+/// The beginning of a pattern that ignores the case of letters.
+pub(super) const IGNORE_CASE: &str = "(?i)";
+
 /// A pattern for texts such as paths and field values.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     glob: Glob,
+    ignores_case: bool,
     shape: Shape,
 }
 
@@ -26,13 +31,13 @@ enum Shape {
 }
 
 impl Shape {
-    fn of(glob: &Glob) -> Result<Self, globset::Error> {
+    fn of(glob: &Glob, ignores_case: bool) -> Result<Self, globset::Error> {
         let text = glob.glob();
         let is_literal = |text: &str| !text.contains(['*', '?', '[', ']', '{', '}', '\\']);
         Ok(match (text.strip_suffix('*'), text.strip_prefix('*')) {
-            _ if is_literal(text) => Self::Literal,
-            (Some(literal), _) if is_literal(literal) => Self::Beginning,
-            (_, Some(literal)) if is_literal(literal) => Self::End,
+            _ if !ignores_case && is_literal(text) => Self::Literal,
+            (Some(literal), _) if !ignores_case && is_literal(literal) => Self::Beginning,
+            (_, Some(literal)) if !ignores_case && is_literal(literal) => Self::End,
             // A set returns an error for a pattern that is too large, where a single matcher would
             // panic.
             _ => Self::Other(GlobSet::builder().add(glob.clone()).build()?),
@@ -43,7 +48,7 @@ impl Shape {
 impl Pattern {
     /// Returns whether the pattern matches the whole `text`.
     pub fn matches(&self, text: &[u8]) -> bool {
-        let pattern = self.as_str().as_bytes();
+        let pattern = self.glob.glob().as_bytes();
         match &self.shape {
             Shape::Literal => text == pattern,
             Shape::Beginning => text.starts_with(&pattern[..pattern.len() - 1]),
@@ -52,11 +57,12 @@ impl Pattern {
         }
     }
 
-    /// Returns the pattern as the operator wrote it.
-    pub fn as_str(&self) -> &str {
-        self.glob.glob()
+    /// Returns whether the pattern ignores the case of ASCII letters.
+    pub(super) const fn ignores_case(&self) -> bool {
+        self.ignores_case
     }
 
+    /// Returns the pattern without the mark that it ignores case.
     pub(super) const fn glob(&self) -> &Glob {
         &self.glob
     }
@@ -71,16 +77,19 @@ impl FromStr for Pattern {
         }
         let unusable =
             |error: globset::Error| format!("`{text}` is no usable pattern: {}", error.kind());
-        let builder =
-            GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
-        let glob = builder.map_err(unusable)?;
-        Ok(Self { shape: Shape::of(&glob).map_err(unusable)?, glob })
+        let unmarked = text.strip_prefix(IGNORE_CASE);
+        let ignores_case = unmarked.is_some();
+        let mut builder = GlobBuilder::new(unmarked.unwrap_or(text));
+        builder.literal_separator(false).backslash_escape(true).case_insensitive(ignores_case);
+        let glob = builder.build().map_err(unusable)?;
+        Ok(Self { shape: Shape::of(&glob, ignores_case).map_err(unusable)?, ignores_case, glob })
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(if self.ignores_case { IGNORE_CASE } else { "" })?;
+        f.write_str(self.glob.glob())
     }
 }
 
@@ -106,8 +115,12 @@ mod tests {
 
     #[test]
     fn the_shapes_match_as_the_general_matcher_does() {
-        let texts = ["", "a", "ab", "abc", "/a/b", "/a/b.css", "b.css", "a*", "/a/"];
-        for pattern in ["", "a", "*", "a*", "/a/*", "*b", "*.css", "a*c", "?b", "[a-b]", "{a,ab}"] {
+        let texts = ["", "a", "ab", "AB", "abc", "/a/b", "/A/b.CSS", "b.css", "a*", "/a/"];
+        let patterns = [
+            "", "a", "*", "a*", "/a/*", "*b", "*.css", "a*c", "?b", "[a-b]", "{a,ab}", "(?i)ab",
+            "(?i)/A/*", "(?i)*.css",
+        ];
+        for pattern in patterns {
             let parsed: Pattern = pattern.parse().expect(pattern);
             let general = parsed.glob.compile_matcher();
             for text in texts {
@@ -115,5 +128,16 @@ mod tests {
                 assert_eq!(parsed.matches(text.as_bytes()), expected, "{pattern} {text}");
             }
         }
+    }
+
+    #[test]
+    fn a_marked_pattern_ignores_case_and_is_shown_with_its_mark() {
+        let matches = |pattern: &str, text: &str| {
+            let parsed: Pattern = pattern.parse().expect(pattern);
+            assert_eq!(parsed.to_string(), pattern);
+            parsed.matches(text.as_bytes())
+        };
+        assert!(matches("(?i)*BadBot*", "x badbot/2") && matches("(?i)[a-c]x", "BX"));
+        assert!(!matches("*BadBot*", "x badbot/2") && !matches("(?i)badbot", "goodbot"));
     }
 }

@@ -1,22 +1,45 @@
 //! Chooses the part of a query that belongs to the cache key. The origin still receives the whole
 //! query.
 
+use super::effect::Effects;
 use super::pattern::Pattern;
 
 /// The query parameters that belong to the cache key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueryKey {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct QueryKey<'r> {
     /// Patterns for names of parameters that the key leaves out.
-    pub ignore: Vec<Pattern>,
+    pub(super) ignore: &'r [Pattern],
     /// If present, patterns for the names of the only parameters that the key keeps.
-    pub keep: Option<Vec<Pattern>>,
+    pub(super) keep: Option<&'r [Pattern]>,
     /// Whether the key sorts the parameters by name and value.
-    pub sort: bool,
+    pub(super) sort: bool,
 }
 
-impl QueryKey {
+impl<'r> QueryKey<'r> {
+    /// Returns whether a rule with the effects `then` says something about the key.
+    pub(super) const fn is_in(then: &Effects) -> bool {
+        then.query_ignore.is_some() || then.query_keep.is_some() || then.query_sort.is_some()
+    }
+
+    /// Returns the part of the key that a rule with the effects `then` chooses.
+    pub(super) fn of(then: &'r Effects) -> Self {
+        Self::of_first(std::iter::once(then))
+    }
+
+    /// Returns the key that rules with these effects choose together. For each effect, the first
+    /// rule that has the effect decides.
+    pub(super) fn of_first(rules: impl Iterator<Item = &'r Effects>) -> Self {
+        let (mut ignore, mut keep, mut sort) = (None, None, None);
+        for then in rules {
+            ignore = ignore.or(then.query_ignore.as_deref());
+            keep = keep.or(then.query_keep.as_deref());
+            sort = sort.or(then.query_sort);
+        }
+        Self { ignore: ignore.unwrap_or_default(), keep, sort: sort.unwrap_or(false) }
+    }
+
     /// Returns the path and query for the cache key.
-    pub fn apply(&self, path_and_query: &[u8]) -> Vec<u8> {
+    pub(super) fn apply(self, path_and_query: &[u8]) -> Vec<u8> {
         let Some(mark) = path_and_query.iter().position(|&byte| byte == b'?') else {
             return path_and_query.to_vec();
         };
@@ -35,10 +58,10 @@ impl QueryKey {
     }
 
     /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`.
-    pub(super) fn keeps(&self, parameter: &[u8]) -> bool {
+    pub(super) fn keeps(self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
         let is_in = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
-        !is_in(&self.ignore) && self.keep.as_deref().is_none_or(is_in)
+        !is_in(self.ignore) && self.keep.is_none_or(is_in)
     }
 }
 
@@ -50,24 +73,25 @@ mod tests {
         texts.iter().map(|text| text.parse().expect("a pattern")).collect()
     }
 
-    fn applied(key: &QueryKey, path: &str) -> String {
+    fn applied(key: QueryKey<'_>, path: &str) -> String {
         String::from_utf8(key.apply(path.as_bytes())).expect("ASCII in, ASCII out")
     }
 
     #[test]
     fn ignored_parameters_are_left_out() {
-        let key = QueryKey { ignore: patterns(&["utm_*", "sig"]), ..QueryKey::default() };
-        assert_eq!(applied(&key, "/x?sig=1&a=2&utm_source=3&b"), "/x?a=2&b");
-        assert_eq!(applied(&key, "/x?sig=1"), "/x");
-        assert_eq!(applied(&key, "/x"), "/x");
+        let ignore = patterns(&["utm_*", "sig"]);
+        let key = QueryKey { ignore: &ignore, ..QueryKey::default() };
+        assert_eq!(applied(key, "/x?sig=1&a=2&utm_source=3&b"), "/x?a=2&b");
+        assert_eq!(applied(key, "/x?sig=1"), "/x");
+        assert_eq!(applied(key, "/x"), "/x");
     }
 
     #[test]
     fn kept_parameters_are_the_only_ones_and_sorting_ends_their_order() {
-        let keep = Some(patterns(&["id", "page"]));
-        let key = QueryKey { keep, sort: true, ..QueryKey::default() };
-        assert_eq!(applied(&key, "/x?page=2&t=9&id=1"), "/x?id=1&page=2");
-        let nothing = QueryKey { keep: Some(Vec::new()), ..QueryKey::default() };
-        assert_eq!(applied(&nothing, "/x?a=1"), "/x");
+        let keep = patterns(&["id", "page"]);
+        let key = QueryKey { keep: Some(&keep), sort: true, ..QueryKey::default() };
+        assert_eq!(applied(key, "/x?page=2&t=9&id=1"), "/x?id=1&page=2");
+        let nothing = QueryKey { keep: Some(&[]), ..QueryKey::default() };
+        assert_eq!(applied(nothing, "/x?a=1"), "/x");
     }
 }

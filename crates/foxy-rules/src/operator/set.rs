@@ -1,254 +1,97 @@
-//! A rule, and a list of rules with the decisions that it makes about requests and responses.
+//! A list of rules, and the decisions that it makes about requests and responses.
 
 use super::condition::{Conditions, Missed};
-use super::effect::{Access, Effect, Effects, FieldEdits};
+use super::effect::{Access, Effect, Effects, FieldChange};
 use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::index::RuleIndex;
 use super::path::Rewrite;
+use super::query::QueryKey;
+use super::rule::{OperatorRule, RuleError};
 use crate::fields::Fields;
 use crate::freshness::Policy;
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::RangeInclusive;
-
-/// A rule of the operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorRule {
-    /// Name of the rule in logs, metrics and explanations.
-    pub name: String,
-    /// Conditions that must hold.
-    pub when: Conditions,
-    /// Exceptions. The rule does not match if all conditions of an exception hold.
-    pub unless: Vec<Conditions>,
-    /// Effects of the rule if it matches.
-    pub then: Effects,
-}
-
-/// The reason why a list of rules is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuleError {
-    /// The rule has no effect.
-    NoEffect,
-    /// An earlier rule has the same name.
-    NameTaken,
-    /// The effect concerns content that all clients share, but a condition is about a single
-    /// request. Such a rule would let a client change the responses that other clients get.
-    DependsOnClient(Effect),
-    /// The effect applies before the response arrives, but a condition is about the response.
-    DependsOnResponse(Effect),
-    /// The rule concerns content that all clients share and depends on this query parameter. But a
-    /// rule leaves the parameter out of the cache key, so requests with and without it share a
-    /// response.
-    ParameterNotInKey(String),
-    /// The shortest freshness lifetime is longer than the longest.
-    CrossedLifetimes,
-    /// The smallest size is larger than the largest.
-    CrossedSizes,
-    /// The patterns of all rules together are too large.
-    TooLarge,
-}
-
-impl fmt::Display for RuleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoEffect => f.write_str("the rule has no effect; add an effect to `then`"),
-            Self::NameTaken => f.write_str("another rule has this name; choose a new name"),
-            Self::DependsOnClient(Effect::RequestFields) => f.write_str(
-                "all clients share a stored response, so `request-header` may not depend on the \
-                 client, user, method, header or time; remove these conditions or add `bypass = \
-                 true`",
-            ),
-            Self::DependsOnClient(effect) => write!(
-                f,
-                "all clients share a stored response, so `{}` may not depend on the client, user, \
-                 method, header or time; remove these conditions",
-                effect.name()
-            ),
-            Self::DependsOnResponse(Effect::ResponseFields) => f.write_str(
-                "`response-header` also applies to responses without a body, such as 304, so the \
-                 rule may not depend on `content-type`, `status` or `size`; remove these conditions",
-            ),
-            Self::DependsOnResponse(effect) => write!(
-                f,
-                "`{}` applies before the response arrives, so the rule may not depend on \
-                 `content-type`, `status` or `size`; remove these conditions",
-                effect.name()
-            ),
-            Self::ParameterNotInKey(name) => write!(
-                f,
-                "the rule changes what foxy stores for all clients and depends on the query \
-                 parameter `{name}`, but another rule leaves this parameter out of the cache key; \
-                 change one of these rules"
-            ),
-            Self::CrossedLifetimes => f.write_str(
-                "`fresh-at-least` is longer than `fresh-at-most`; exchange or remove one",
-            ),
-            Self::CrossedSizes => f.write_str(
-                "`size-at-least` is larger than `size-at-most`, so the rule never matches; \
-                 exchange the sizes",
-            ),
-            Self::TooLarge => f.write_str("the path patterns of all rules are too large"),
-        }
-    }
-}
-
-impl OperatorRule {
-    /// Checks that each effect may depend on the conditions of the rule.
-    pub fn check(&self) -> Result<(), RuleError> {
-        let effects = Effect::ALL.iter().copied().filter(|effect| self.then.has(*effect));
-        let is_about_request = self.conditions().any(Conditions::is_about_request);
-        let is_about_response = self.conditions().any(Conditions::is_about_response);
-        let mut count = 0;
-        for effect in effects {
-            count += 1;
-            let is_shared = match effect {
-                Effect::RequestFields => self.then.bypass != Some(true),
-                effect => !effect.is_of_request(),
-            };
-            if is_shared && is_about_request {
-                return Err(RuleError::DependsOnClient(effect));
-            }
-            let is_early =
-                effect.is_of_request() || matches!(effect, Effect::Query | Effect::ResponseFields);
-            if is_about_response && is_early {
-                return Err(RuleError::DependsOnResponse(effect));
-            }
-        }
-        if count == 0 {
-            return Err(RuleError::NoEffect);
-        }
-        let has_no_size =
-            |when: &Conditions| when.size.as_ref().is_some_and(RangeInclusive::is_empty);
-        if self.conditions().any(has_no_size) {
-            return Err(RuleError::CrossedSizes);
-        }
-        match (self.then.fresh_at_least, self.then.fresh_at_most) {
-            (Some(least), Some(most)) if least > most => Err(RuleError::CrossedLifetimes),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns whether a condition of the rule names users.
-    pub fn names_users(&self) -> bool {
-        self.conditions().any(|when| !when.users.is_empty())
-    }
-
-    fn conditions(&self) -> impl Iterator<Item = &Conditions> {
-        std::iter::once(&self.when).chain(&self.unless)
-    }
-
-    /// Returns a query parameter on which an effect on shared content depends, although one of
-    /// `rules` leaves this parameter out of the cache key.
-    fn parameter_not_in_key<'r>(&'r self, rules: &[Self]) -> Option<&'r str> {
-        let is_shared = |effect: &Effect| match effect {
-            Effect::RequestFields => self.then.bypass != Some(true),
-            // This effect itself removes parameters. It is evaluated while the key still has all
-            // parameters.
-            Effect::Query => false,
-            effect => !effect.is_of_request(),
-        };
-        if !Effect::ALL.iter().any(|effect| self.then.has(*effect) && is_shared(effect)) {
-            return None;
-        }
-        let mut names = self.conditions().flat_map(|when| &when.query).map(|wanted| &*wanted.name);
-        names.find(|name| {
-            let mut keys = rules.iter().filter_map(|rule| rule.then.query.as_ref());
-            keys.any(|key| !key.keeps(name.as_bytes()))
-        })
-    }
-
-    fn check_request<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Result<(), Missed> {
-        self.when.check_request(facts)?;
-        let is_exception = self.unless.iter().any(|unless| unless.check_request(facts).is_ok());
-        if is_exception { Err(Missed::Unless) } else { Ok(()) }
-    }
-
-    fn check_shared(&self, facts: &SharedFacts<'_>) -> Result<(), Missed> {
-        self.when.check_shared(facts)?;
-        let is_exception = self.unless.iter().any(|unless| unless.check_shared(facts).is_ok());
-        if is_exception { Err(Missed::Unless) } else { Ok(()) }
-    }
-
-    fn matches_url(&self, url: &UrlFacts<'_>) -> bool {
-        self.when.check_url(url).is_ok()
-            && !self.unless.iter().any(|unless| unless.check_url(url).is_ok())
-    }
-}
-
-/// Returns whether only clients or users that the rules name are served. Either every rule that
-/// allows requests names clients, or the first rule on access refuses all clients except named
-/// clients.
-pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
-    let mut access = rules.iter().filter(|rule| rule.then.access.is_some());
-    let mut allows = access.clone().filter(|rule| rule.then.access == Some(Access::Allow));
-    let refuses_others = |rule: &OperatorRule| {
-        let names = !rule.unless.is_empty() && rule.unless.iter().all(Conditions::is_about_client);
-        rule.then.access != Some(Access::Allow) && rule.when == Conditions::default() && names
-    };
-    let has_allows = allows.clone().next().is_some();
-    (has_allows && allows.all(|rule| rule.when.is_about_client()))
-        || access.next().is_some_and(refuses_others)
-}
 
 /// The rules that decide about a request: for each effect, the rule that applies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Decision<'r> {
     rules: &'r [OperatorRule],
     /// Positions of the deciding rules, in the order of [`REQUEST_EFFECTS`]. `None` if no rule
     /// decides.
     decided: [Option<u32>; REQUEST_EFFECTS.len()],
+    request_changes: Vec<FieldChange<'r>>,
+    /// Positions of the rules with a change in `request_changes`.
+    changed_by: Vec<u32>,
 }
 
+/// The effects about which one rule decides alone. For changes to header fields, one rule decides
+/// about each field.
 const REQUEST_EFFECTS: [Effect; 6] = [
     Effect::Access,
     Effect::Bypass,
     Effect::Rewrite,
-    Effect::RequestFields,
+    Effect::Login,
     Effect::RateLimit,
     Effect::BandwidthLimit,
 ];
 
 impl<'r> Decision<'r> {
     /// Returns the position of the rule that decides about an effect.
-    pub fn position(self, effect: Effect) -> Option<usize> {
+    pub fn position(&self, effect: Effect) -> Option<usize> {
         let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
         self.decided[slot].map(|position| position as usize)
     }
 
-    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+    fn effects(&self, effect: Effect) -> Option<&'r Effects> {
         self.position(effect).map(|position| &self.rules[position].then)
     }
 
     /// Returns the decision on access. `None` means that no rule decided.
-    pub fn access(self) -> Option<&'r Access> {
+    pub fn access(&self) -> Option<&'r Access> {
         self.effects(Effect::Access)?.access.as_ref()
     }
 
     /// Returns whether the request bypasses the cache. A rule that changes request fields may also
     /// demand the bypass. Then an earlier rule with `bypass = false` does not prevent the bypass.
-    pub fn bypasses(self) -> bool {
-        let says = |effect| self.effects(effect).is_some_and(|then| then.bypass == Some(true));
-        says(Effect::Bypass) || says(Effect::RequestFields)
+    pub fn bypasses(&self) -> bool {
+        let says = |then: &Effects| then.bypass == Some(true);
+        let mut changing = self.changed_by.iter().map(|&at| &self.rules[at as usize].then);
+        self.effects(Effect::Bypass).is_some_and(says) || changing.any(says)
     }
 
     /// Returns the rewriting of the path.
-    pub fn rewrite(self) -> Option<&'r Rewrite> {
+    pub fn rewrite(&self) -> Option<&'r Rewrite> {
         self.effects(Effect::Rewrite)?.rewrite.as_ref()
     }
 
-    /// Returns the changes to the fields of the request.
-    pub fn request_fields(self) -> Option<&'r FieldEdits> {
-        self.effects(Effect::RequestFields)?.request_fields.as_ref()
+    /// Returns the changes to the fields of the request, at most one for each name.
+    pub fn request_changes(&self) -> &[FieldChange<'r>] {
+        &self.request_changes
     }
 
     /// Returns the position of each rule that decided about an effect, without repetitions.
-    pub fn positions(self) -> impl Iterator<Item = usize> {
-        let mut positions = self.decided;
+    pub fn positions(&self) -> Vec<usize> {
+        let decided = self.decided.iter().flatten().chain(&self.changed_by);
+        let mut positions: Vec<usize> = decided.map(|&position| position as usize).collect();
         positions.sort_unstable();
-        let mut last = None;
-        positions.into_iter().flatten().filter_map(move |position| {
-            (last.replace(position) != Some(position)).then_some(position as usize)
-        })
+        positions.dedup();
+        positions
+    }
+}
+
+/// An effect about which a rule decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The effect.
+    pub effect: Effect,
+    /// The header fields about which the rule decides, if the effect changes header fields.
+    pub fields: Vec<String>,
+}
+
+impl fmt::Display for Decided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.effect.name())?;
+        if self.fields.is_empty() { Ok(()) } else { write!(f, " {}", self.fields.join(" ")) }
     }
 }
 
@@ -258,7 +101,7 @@ pub struct Tried {
     /// Name of the rule.
     pub name: String,
     /// The effects about which this rule decides, or the first condition that does not hold.
-    pub result: Result<Vec<Effect>, Missed>,
+    pub result: Result<Vec<Decided>, Missed>,
 }
 
 /// The rules of the operator, compiled for fast decisions.
@@ -272,6 +115,7 @@ pub struct OperatorRules {
     has_request_rules: bool,
     has_shared_rules: bool,
     has_query_rules: bool,
+    has_login_rules: bool,
     is_allow_list: bool,
     /// Names, in lower case, of the request fields that a rule sets or removes.
     edited_request_fields: HashSet<String>,
@@ -308,7 +152,8 @@ impl OperatorRules {
             has_request_rules: rules.iter().any(|rule| has(rule, true)),
             has_shared_rules: rules.iter().any(|rule| has(rule, false)),
             is_allow_list: rules.iter().any(|rule| rule.then.access == Some(Access::Allow)),
-            has_query_rules: rules.iter().any(|rule| rule.then.query.is_some()),
+            has_query_rules: rules.iter().any(|rule| QueryKey::is_in(&rule.then)),
+            has_login_rules: rules.iter().any(|rule| rule.then.login.is_some()),
             edited_request_fields: edited_request_fields(&rules),
             rules,
         })
@@ -343,6 +188,7 @@ impl OperatorRules {
     /// Finds the rules that decide about a request.
     pub fn decide<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Decision<'_> {
         let mut decided = [None; REQUEST_EFFECTS.len()];
+        let (mut request_changes, mut changed_by) = (Vec::new(), Vec::new());
         if self.has_request_rules {
             for position in self.of_request.candidates(&facts.url, facts.client) {
                 let rule = &self.rules[position as usize];
@@ -351,12 +197,30 @@ impl OperatorRules {
                     .zip(REQUEST_EFFECTS)
                     .filter(|(slot, effect)| slot.is_none() && rule.then.has(*effect))
                     .peekable();
-                if open.peek().is_some() && rule.check_request(facts).is_ok() {
+                let edits = rule.then.request_fields.as_ref();
+                let may_decide = edits.is_some() || open.peek().is_some();
+                if may_decide && rule.check_request(facts).is_ok() {
                     open.for_each(|(slot, _)| *slot = Some(position));
+                    if edits.is_some_and(|edits| edits.add_to(&mut request_changes) > 0) {
+                        changed_by.push(position);
+                    }
                 }
             }
         }
-        Decision { rules: &self.rules, decided }
+        Decision { rules: &self.rules, decided, request_changes, changed_by }
+    }
+
+    /// Returns whether the client must log in, if the proxy has users. The facts have no user yet.
+    pub fn needs_login<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> bool {
+        if !self.has_login_rules {
+            return true;
+        }
+        let mut candidates = self.of_request.candidates(&facts.url, facts.client).into_iter();
+        let deciding = candidates.find_map(|position| {
+            let rule = &self.rules[position as usize];
+            rule.then.login.filter(|_| rule.check_as(Some(true), facts).is_ok())
+        });
+        deciding.unwrap_or(true)
     }
 
     /// Returns `key`, the cache key of a URL, without the query parameters that a rule removes.
@@ -365,12 +229,14 @@ impl OperatorRules {
             return key;
         }
         let Some(url) = UrlFacts::of_key(&key) else { return key };
-        let mut candidates = self.of_shared.candidates(&url, None).into_iter();
-        let deciding = candidates.find_map(|position| {
-            let rule = &self.rules[position as usize];
-            rule.then.query.as_ref().filter(|_| rule.matches_url(&url))
-        });
-        deciding.map_or_else(|| key.clone(), |query| query.apply(&key))
+        let candidates = self.of_shared.candidates(&url, None).into_iter();
+        let rules = candidates.map(|position| &self.rules[position as usize]);
+        let deciding = rules.filter(|rule| QueryKey::is_in(&rule.then) && rule.matches_url(&url));
+        let mut effects = deciding.map(|rule| &rule.then).peekable();
+        if effects.peek().is_none() {
+            return key;
+        }
+        QueryKey::of_first(effects).apply(&key)
     }
 
     /// Returns the policy for a response: the policy `base`, changed by the rules that match.
@@ -394,10 +260,15 @@ impl OperatorRules {
         }
     }
 
-    /// Returns the changes to the header fields of a response.
-    pub fn response_fields(&self, facts: &SharedFacts<'_>) -> Option<&FieldEdits> {
-        let rules = self.matching_shared(facts);
-        rules.into_iter().find_map(|rule| rule.then.response_fields.as_ref())
+    /// Returns the changes to the header fields of a response, at most one for each name.
+    pub fn response_changes(&self, facts: &SharedFacts<'_>) -> Vec<FieldChange<'_>> {
+        let mut changes = Vec::new();
+        for rule in self.matching_shared(facts) {
+            if let Some(edits) = &rule.then.response_fields {
+                edits.add_to(&mut changes);
+            }
+        }
+        changes
     }
 
     fn matching_shared(&self, facts: &SharedFacts<'_>) -> Vec<&OperatorRule> {
@@ -416,7 +287,7 @@ impl OperatorRules {
         request: &RequestFacts<'_, F>,
         response: Option<&SharedFacts<'_>>,
     ) -> Vec<Tried> {
-        let mut decided: Vec<Effect> = Vec::new();
+        let mut open = Open::default();
         let tried = self.rules.iter().map(|rule| {
             let mut conditions = rule.conditions();
             let is_about_response = conditions.any(Conditions::is_about_response);
@@ -425,17 +296,40 @@ impl OperatorRules {
                 None if is_about_response => Err(Missed::Response),
                 _ => rule.check_request(request),
             };
-            let result = result.map(|()| {
-                let effects = Effect::ALL.iter().copied();
-                let new: Vec<Effect> = effects
-                    .filter(|effect| rule.then.has(*effect) && !decided.contains(effect))
-                    .collect();
-                decided.extend(&new);
-                new
-            });
-            Tried { name: rule.name.clone(), result }
+            Tried { name: rule.name.clone(), result: result.map(|()| open.decided_by(&rule.then)) }
         });
         tried.collect()
+    }
+}
+
+/// The effects about which earlier rules of an explanation have decided.
+#[derive(Default)]
+struct Open<'r> {
+    decided: Vec<Effect>,
+    request_changes: Vec<FieldChange<'r>>,
+    response_changes: Vec<FieldChange<'r>>,
+}
+
+impl<'r> Open<'r> {
+    /// Returns the effects about which a rule with the effects `then` decides.
+    fn decided_by(&mut self, then: &'r Effects) -> Vec<Decided> {
+        let decide = |effect: Effect| {
+            let (edits, earlier) = match effect {
+                Effect::RequestFields => (&then.request_fields, &mut self.request_changes),
+                Effect::ResponseFields => (&then.response_fields, &mut self.response_changes),
+                effect => {
+                    let is_new = then.has(effect) && !self.decided.contains(&effect);
+                    self.decided.extend(is_new.then_some(effect));
+                    return is_new.then(|| Decided { effect, fields: Vec::new() });
+                }
+            };
+            let before = earlier.len();
+            edits.as_ref()?.add_to(earlier);
+            let fields: Vec<String> =
+                earlier[before..].iter().map(|change| change.name.to_owned()).collect();
+            (!fields.is_empty()).then_some(Decided { effect, fields })
+        };
+        Effect::ALL.iter().copied().filter_map(decide).collect()
     }
 }
 

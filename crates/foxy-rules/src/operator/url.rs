@@ -43,6 +43,7 @@ impl Eq for UrlPattern {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::condition::Matching;
     use crate::operator::{Conditions, Missed, RequestFacts};
     use foxy_base::WallTime;
 
@@ -54,7 +55,8 @@ mod tests {
             let url = (scheme, host, port);
             let facts =
                 RequestFacts::new(url, path.as_bytes(), "GET", fields, WallTime::from_seconds(0));
-            Conditions { urls, ..Conditions::default() }.check_request(&facts)
+            let when = Conditions { urls, ..Conditions::default() };
+            when.check_request(&facts, Matching::condition(None))
         };
         let site = ("http", "A.test", 80);
         assert_eq!(check("(?i)/CGI-bin/|[?]", site, "/%63gi-bin/x"), Ok(()));

@@ -1,7 +1,7 @@
 //! A table of conditions and requests. Each request says whether it meets the conditions.
 
 use crate::{Asked, conditions, rule};
-use foxy_rules::operator::{Effects, OperatorRules};
+use foxy_rules::operator::{Access, Effects, OperatorRule, OperatorRules};
 
 /// A line without a mark has conditions. Below it, a line with `+` has a request that meets the
 /// conditions, a line with `-` a request that does not. `#` starts a heading.
@@ -121,6 +121,9 @@ path=/v?/*
 + GET http://a.test/v1/x
 + GET http://a.test/v2/x
 - GET http://a.test/v10/x
+path=(?i)/V/*.php
++ GET http://a.test/v/a.PHP
+- GET http://a.test/v/a.html
 path=/[a-c]/x
 + GET http://a.test/b/x
 - GET http://a.test/d/x
@@ -166,6 +169,9 @@ header=user-agent:curl/*
 + GET http://a.test/ User-Agent:wget User-Agent:curl/8.5
 - GET http://a.test/ User-Agent:wget/1
 - GET http://a.test/ Server:curl/8.5
+header=user-agent:(?i)curl/*
++ GET http://a.test/ User-Agent:CURL/8.5
+- GET http://a.test/ User-Agent:wget/1
 header=accept:text/html
 + GET http://a.test/ Accept:text/html
 - GET http://a.test/ Accept:text/html,text/css
@@ -236,4 +242,44 @@ fn requests_meet_exactly_the_conditions_of_the_table() {
         assert_eq!(tried[0].result.is_ok(), is_met, "the explanation differs: {when}\n{line}");
     }
     assert!(count >= 150, "{count} cases");
+}
+
+#[test]
+fn rules_that_deny_match_every_reading_of_a_request_and_rules_that_allow_only_a_sure_match() {
+    let deny = || Access::Deny { message: None };
+    let decided = |when: &str, unless: &str, access: Access, request: &str| {
+        let then = Effects { access: Some(access), ..Effects::default() };
+        let unless = if unless.is_empty() { Vec::new() } else { vec![conditions(unless)] };
+        let rules = vec![OperatorRule { unless, ..rule("a", conditions(when), then) }];
+        let rules = OperatorRules::new(rules).expect("sound");
+        rules.decide(&Asked::new(request).facts()).access().is_some()
+    };
+    let (hidden, open) = ("GET http://a.test/x/.git/../y", "GET http://a.test/.git/../x/y");
+    for path in ["path=*/.git/*", "path=/x/.git/*", "path=/x/y"] {
+        assert!(decided(path, "", deny(), hidden), "{path}");
+        assert!(!decided(path, "", Access::Allow, hidden), "{path}");
+        assert!(decided("", path, deny(), hidden), "{path} is no sure exception");
+    }
+    assert!(decided("", "path=/x/*", deny(), open), "the exception is not sure");
+    assert!(decided("path=/x/*", "", Access::Allow, "GET http://a.test//x/%79"));
+    let get = "get http://a.test/";
+    assert!(decided("method=GET", "", deny(), get) && decided("", "method=GET", deny(), get));
+    assert!(!decided("method=GET", "", Access::Allow, get));
+    assert!(!decided("", "method=GET", Access::Allow, get));
+}
+
+#[test]
+fn a_login_is_needed_unless_a_rule_surely_says_otherwise() {
+    let login = |login| Effects { login: Some(login), ..Effects::default() };
+    let rules = OperatorRules::new(vec![
+        rule("admin", conditions("path=/admin/*"), login(true)),
+        rule("guests", conditions("client=10.0.0.0/8 path=/*"), login(false)),
+        rule("pub", conditions("path=/pub/*"), login(false)),
+    ]);
+    let rules = rules.expect("sound");
+    let needs = |request: &str| rules.needs_login(&Asked::new(request).facts());
+    assert!(!needs("GET http://a.test/x @10.1.1.1") && needs("GET http://a.test/x @11.1.1.1"));
+    assert!(needs("GET http://a.test/admin/x @10.1.1.1"), "the first rule decides");
+    assert!(!needs("GET http://a.test/pub/x") && needs("GET http://a.test/x/../pub/x"));
+    assert!(OperatorRules::default().needs_login(&Asked::new("GET http://a.test/").facts()));
 }

@@ -2,7 +2,7 @@
 //! which clients may use it.
 
 use super::rows::{Network, Settings};
-use foxy_rules::operator::serve_named_clients_alone;
+use foxy_rules::operator::{logins_name_clients, serve_named_clients_alone};
 use std::fmt::Display;
 
 /// Returns why foxy refuses to start with a listener at `address`, which other machines can reach.
@@ -14,10 +14,16 @@ pub fn refusal(settings: &Settings, address: impl Display, is_tls: bool) -> Opti
     let access = &settings.access;
     let says = is_client_rule
         || !access.allow_client.is_empty()
-        || access.users_file.is_some()
+        || (access.users_file.is_some() && logins_name_clients(&settings.rules))
         || (is_tls && needs_certificates(&settings.network));
     if settings.is_reverse() || says {
         return None;
+    }
+    if access.users_file.is_some() {
+        return Some(format!(
+            "other machines can reach {address}, and a rule with `login = false` serves all of \
+             them; add `client` to `when` of this rule, or set allow-client"
+        ));
     }
     Some(format!(
         "other machines can reach {address}, and no setting says which clients may use foxy; give \

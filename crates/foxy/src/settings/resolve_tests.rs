@@ -89,7 +89,12 @@ fn a_forward_proxy_beyond_loopback_must_say_who_may_use_it() {
     let tls = "tls-certificate = \"a\"\ntls-key = \"b\"\nlisten-tls = \"192.0.2.1:443\"\n";
     let refused = resolved(tls).expect_err("an open proxy");
     assert!(refused.starts_with("f:3:1: other machines can reach 192.0.2.1:443"), "{refused}");
+    let free = "listen = \"[::]:3128\"\nusers-file = \"/u\"\n[[rule]]\nthen = { login = false }\n";
+    let refused = resolved(free).expect_err("an open proxy");
+    assert!(refused.contains("a rule with `login = false` serves all of them"), "{refused}");
+    let named = format!("{free}when = {{ client = \"10.0.0.0/8\" }}");
     for file in [
+        &*named,
         "listen = \"127.9.9.9:3128\"",
         "listen = \"[::ffff:127.0.0.1]:3128\"",
         "listen = \"[::]:3128\"\nallow-client = \"192.168.0.0/16\"",

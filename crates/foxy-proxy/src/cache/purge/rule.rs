@@ -3,6 +3,7 @@
 //! them again.
 
 use crate::cache::stored::CacheKey;
+use crate::core::tags::names;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{Authority, Headers, Method, Target, TargetForm};
@@ -35,7 +36,7 @@ pub enum Scope {
         /// The prefix's site.
         site: Site,
     },
-    /// Responses of URLs with a certain scheme, host and port.
+    /// Responses of URLs with a certain scheme and host, at a certain port or at all ports.
     Site(Site),
     /// Every response.
     All,
@@ -92,7 +93,7 @@ pub enum Named {
     Tag,
     /// The beginning of one or more URLs.
     Prefix,
-    /// A host, optionally with a scheme and a port.
+    /// A host, optionally with a scheme and a port. Without a port, all ports of the host.
     Site,
 }
 
@@ -168,9 +169,10 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
         None => (vec!["http".to_owned(), "https".to_owned()], name),
     };
     let authority = authority.strip_suffix('/').unwrap_or(authority).as_bytes();
-    Authority::parse(authority)?;
+    let has_port = Authority::parse(authority)?.port.is_some();
     let known = schemes.iter().all(|scheme| matches!(&**scheme, "http" | "https"));
-    let site = |scheme: &String| Scope::Site(site_of(&cache_key(scheme, authority, b"")));
+    let of = if has_port { site_of } else { host_of };
+    let site = |scheme: &String| Scope::Site(of(&cache_key(scheme, authority, b"")));
     known.then(|| schemes.iter().map(site).collect())
 }
 
@@ -182,9 +184,21 @@ pub(crate) fn url_of(key: &[u8]) -> &[u8] {
 
 /// Returns the site of a cache key: the scheme and authority of its URL.
 pub(crate) fn site_of(text: &[u8]) -> Site {
+    Site(xxh3_64(site_text(text)))
+}
+
+/// Returns the site of a cache key without its port: the scheme and host of its URL at any port.
+pub(crate) fn host_of(text: &[u8]) -> Site {
+    let site = site_text(text);
+    let port = site.iter().rposition(|byte| matches!(byte, b':' | b']'));
+    let end = port.filter(|&at| site[at] == b':' && site.get(at + 1) != Some(&b'/'));
+    Site(xxh3_64(&[&site[..end.unwrap_or(site.len())], b":*"].concat()))
+}
+
+fn site_text(text: &[u8]) -> &[u8] {
     let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
-    Site(xxh3_64(&text[..end]))
+    &text[..end]
 }
 
 impl Scope {
@@ -224,17 +238,9 @@ fn hash_of_tag(tag: &[u8]) -> u128 {
     xxh3_128(&tag.to_ascii_lowercase())
 }
 
-/// Returns the hashes of a response's tags: the words in `Surrogate-Key` and the list elements in
-/// `Cache-Tag`.
+/// Returns the hashes of a response's tags.
 pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
-    let blank = |byte: &u8| byte.is_ascii_whitespace();
-    let words = headers.get_all("surrogate-key").flat_map(move |value| value.split(blank));
-    let comma = |byte: &u8| *byte == b',';
-    let listed = headers
-        .get_all("cache-tag")
-        .flat_map(move |value| value.split(comma))
-        .map(<[u8]>::trim_ascii);
-    words.chain(listed).filter(|tag| !tag.is_empty()).map(hash_of_tag)
+    names(headers).map(hash_of_tag)
 }
 
 #[cfg(test)]
@@ -255,7 +261,10 @@ mod tests {
         check(Named::Url, "https://a.test/x", "http://a.test/x", false);
         check(Named::Prefix, "http://a.test", "http://a.test/", true);
         check(Named::Prefix, "http://a.test/x", "http://a.test/x/", false);
-        check(Named::Site, "http://a.test", "http://A.test:80/", true);
+        check(Named::Url, "http://a.test./x", "http://a.test/x", true);
+        check(Named::Site, "http://a.test", "http://A.test./", true);
+        check(Named::Site, "http://a.test:80", "http://A.test.:80/", true);
+        check(Named::Site, "http://a.test", "http://A.test:80/", false);
         check(Named::Site, "a.test:8080", "a.test", false);
         check(Named::Tag, "Shoes", "shoes ", true);
         check(Named::Tag, "shoes", "hats", false);
@@ -266,7 +275,7 @@ mod tests {
         let both = Named::Site.scopes("a.test").expect("a site");
         assert_eq!(both.len(), 2);
         assert_eq!(Named::Site.scopes("http://a.test").expect("a site"), both[..1]);
-        assert_eq!(Named::Site.scopes("https://a.test:443").expect("a site"), both[1..]);
+        assert_eq!(Named::Site.scopes("https://a.test.").expect("a site"), both[1..]);
     }
 
     #[test]
@@ -288,16 +297,5 @@ mod tests {
         for (named, name, expected) in cases {
             assert_eq!(named.scopes(name), Err(expected), "{named:?} {name:.20}");
         }
-    }
-
-    #[test]
-    fn a_responses_tags_come_from_both_fields() {
-        let mut headers = Headers::new();
-        headers.append("Surrogate-Key", "one two");
-        headers.append("Cache-Tag", "three, FOUR,,");
-        headers.append("Surrogate-Key", "five");
-        let expected =
-            ["one", "two", "five", "three", "four"].map(|tag| hash_of_tag(tag.as_bytes()));
-        assert_eq!(tags(&headers).collect::<Vec<_>>(), expected);
     }
 }

@@ -4,7 +4,7 @@
 //! of a URL or prefix becomes a purge of its site. A purge of a tag or site becomes a purge of
 //! everything. A widened purge removes more responses than requested, never fewer.
 
-use crate::cache::purge::rule::{Order, Rule, Scope, Strength, site_of};
+use crate::cache::purge::rule::{Order, Rule, Scope, Strength, host_of, site_of};
 use foxy_base::WallTime;
 use foxy_store::{Key, Site};
 use std::collections::{BTreeMap, HashMap};
@@ -178,8 +178,9 @@ impl PurgeTable {
     /// Returns the newest purges that apply to a URL. Purges of tags are left out.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
-        if let Some(found) = self.sites.get(&site_of(url)) {
-            marks.join(*found);
+        if !self.sites.is_empty() {
+            let sites = [site_of(url), host_of(url)];
+            sites.iter().filter_map(|site| self.sites.get(site)).for_each(|found| marks.join(*found));
         }
         if !self.urls.is_empty()
             && let Some((_, found)) = self.urls.get(&Key(xxh3_128(url).to_le_bytes()))

@@ -35,7 +35,9 @@ fn each_scope_holds_for_its_own_and_for_nothing_else() {
     let cases = [
         (Some(Named::Url), "http://a.test/x", "http://a.test/x", "http://a.test/xy"),
         (Some(Named::Prefix), "http://a.test/x", "http://a.test/xy", "http://a.test/y"),
-        (Some(Named::Site), "http://a.test", "http://a.test/", "http://a.test:81/"),
+        (Some(Named::Site), "http://a.test", "http://a.test:81/", "https://a.test/"),
+        (Some(Named::Site), "http://a.test:80", "http://a.test/", "http://a.test:81/"),
+        (Some(Named::Site), "http://[::1]", "http://[::1]:81/", "http://[::2]/"),
         (Some(Named::Site), "a.test", "https://a.test/x", "http://b.a.test/x"),
     ];
     for (named, name, inside, outside) in cases {

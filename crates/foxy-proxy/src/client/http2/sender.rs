@@ -4,6 +4,7 @@
 
 use crate::client::http2::wire::Wire;
 use crate::core::client_limits::Pace;
+use crate::core::tags;
 use crate::request::answered::{
     ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
@@ -305,7 +306,7 @@ impl<'a> Http2Sender<'a> {
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    *head.headers_mut() = fields_of(fields);
+    *head.headers_mut() = fields_of(&tags::for_client(fields));
     head
 }
 

@@ -4,8 +4,7 @@ use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_rules::operator::{
-    Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, QueryKey,
-    Rewrite,
+    Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, Rewrite,
 };
 use foxy_testkit::http::{ok, read_head};
 use foxy_testkit::origin::{TestOrigin, listen};
@@ -90,9 +89,8 @@ fn a_floor_makes_a_response_without_a_lifetime_a_hit() {
 #[test]
 fn ignored_parameters_reach_the_origin_but_not_the_key() {
     let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
-    let ignore = vec!["sig".parse().expect("a pattern")];
-    let query = Some(QueryKey { ignore, ..QueryKey::default() });
-    let proxy = proxy(vec![("signed", path("/x"), Effects { query, ..Effects::default() })]);
+    let query_ignore = Some(vec!["sig".parse().expect("a pattern")]);
+    let proxy = proxy(vec![("signed", path("/x"), Effects { query_ignore, ..Effects::default() })]);
     proxy.get(&origin.url("/x?sig=1&v=2"), "");
     assert!(origin.heads.lock().expect("heads")[0].starts_with("GET /x?sig=1&v=2 "));
     assert!(proxy.get(&origin.url("/x?sig=9&v=2"), "").cache_status().contains("hit"));
@@ -215,6 +213,27 @@ fn a_field_that_depends_on_the_client_never_changes_a_shared_answer() {
     ]);
     let evil = proxy.get(&origin.url("/x"), "X-Evil: 1\r\n");
     assert!(evil.cache_status().starts_with("foxy; fwd=bypass"), "{evil:?}");
+    assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
+}
+
+#[test]
+fn a_tag_that_a_rule_hides_from_clients_still_purges() {
+    let origin =
+        TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\nSurrogate-Key: news\r\n", b"x"));
+    let remove = vec!["Surrogate-Key".to_owned()];
+    let response_fields = Some(FieldEdits { remove, ..FieldEdits::default() });
+    let hide = Effects { response_fields, ..Effects::default() };
+    let proxy = proxy(vec![("hide", Conditions::default(), hide)]);
+    for expected in ["uri-miss", "hit"] {
+        let answer = proxy.get(&origin.url("/x"), "");
+        assert!(answer.cache_status().contains(expected), "{answer:?}");
+        assert_eq!(answer.header("surrogate-key"), "");
+        assert!(!format!("{answer:?}").contains("news"), "{answer:?}");
+    }
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let scopes = Named::Tag.scopes("news").expect("a tag");
+    runtime.block_on(proxy.proxy.purger().purge(&scopes, Strength::Hard)).expect("purged");
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
 }
 

@@ -107,6 +107,22 @@ fn a_rule_may_name_users() {
 }
 
 #[test]
+fn a_rule_may_free_requests_from_the_login() {
+    let origin = TestOrigin::start(|_, _| ok("", b"x"));
+    let users = Users::new();
+    let free = Effects { login: Some(false), ..Effects::default() };
+    let paths = vec!["/pub/*".parse().expect("a pattern")];
+    let public = Conditions { paths, ..Conditions::default() };
+    let proxy = users.proxy(|settings| {
+        settings.rules = RulesInForce::new(rules(vec![("public", public, free)]));
+    });
+    let status = |path: &str, lines: &str| proxy.get(&origin.url(path), lines).status;
+    assert_eq!((status("/pub/x", ""), status("/x", "")), (200, 407));
+    let wrong = "Proxy-Authorization: Bearer wrong\r\n";
+    assert_eq!((status("/pub/x", wrong), status("/pub/x", &users.ann)), (407, 200));
+}
+
+#[test]
 fn the_user_of_an_intercepted_connect_sends_the_requests_inside_until_removed() {
     let users = Users::new();
     let book = users.book.clone();

@@ -9,12 +9,12 @@ settings! {
 
     /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
     /// serves every client, but a forward proxy that listens beyond loopback does not start without
-    /// this setting, `users-file` or `client-ca`.
+    /// this setting, `users-file`, `client-ca`, or rules that serve named clients alone.
     allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
 
     /// File with the users of a forward proxy. `foxy user` writes the file, which has hashes of
     /// passwords and tokens. With this file, foxy answers each request without the credentials of a
-    /// user with 407. Clients send `Proxy-Authorization: Basic` or `Bearer`, in CONNECT for a
+    /// user with 407, unless a rule has `login = false`. Clients send `Proxy-Authorization: Basic` or `Bearer`, in CONNECT for a
     /// tunnel. foxy does not start if every user of the machine may read the file. Passwords cross
     /// the network readably unless clients use `listen-tls`.
     users_file: optional PathBuf = "users-file" flag "users-file",

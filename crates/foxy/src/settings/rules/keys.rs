@@ -84,7 +84,15 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "rewrite",
         "{ from = \"/old/(.*)\", to = \"/new/$1\" }",
-        "Replaces the path of the URL. `from` is a regular expression for the whole path.",
+        "Replaces the path of the URL. `from` is a regular expression for the whole path. foxy judges \
+         `access` before and after, and chooses the origin by the new path.",
+    ),
+    RuleKey(
+        Effect,
+        "login",
+        "false",
+        "Whether clients must log in, if foxy has users. With `false`, foxy serves requests without \
+         credentials, and still checks credentials that a client sends.",
     ),
     RuleKey(
         Effect,
@@ -103,7 +111,8 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "query-ignore",
         "[\"utm_*\", \"signature\"]",
-        "Query parameters that the cache key leaves out. The origin still receives them.",
+        "Query parameters that the cache key leaves out. The origin still receives them, so its \
+         response must not depend on them.",
     ),
     RuleKey(
         Effect,
@@ -122,7 +131,8 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "request-header-remove",
         "[\"Cookie\"]",
-        "Fields that foxy removes from the request to the origin.",
+        "Fields that foxy removes from the request, also from upgrades such as WebSocket. Without \
+         `Cache-Control` and `Pragma`, clients cannot force a fetch.",
     ),
     RuleKey(
         Effect,
@@ -134,7 +144,8 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "response-header-remove",
         "[\"Set-Cookie\"]",
-        "Fields that foxy removes from the origin's response.",
+        "Fields that foxy removes from the origin's response. Later foxy adds its own `Age`, \
+         `Cache-Status` and `Via`. Purges still know removed tags.",
     ),
     RuleKey(Effect, "store", "false", "Whether foxy may store the response."),
     RuleKey(

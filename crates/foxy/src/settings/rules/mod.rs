@@ -10,7 +10,7 @@ use foxy_base::ByteSize;
 use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
     Access, Bandwidth, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
-    OperatorRules, Pattern, PortRange, QueryKey, RequestRate, Rewrite, UrlPattern,
+    OperatorRules, Pattern, PortRange, RequestRate, Rewrite, UrlPattern,
 };
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -153,6 +153,7 @@ struct EffectTable {
     message: Option<String>,
     bypass: Option<bool>,
     rewrite: Option<RewriteTable>,
+    login: Option<bool>,
     rate_limit: Option<Parsed<RequestRate>>,
     bandwidth_limit: Option<Parsed<Bandwidth>>,
     query_ignore: Option<Values<Pattern>>,
@@ -176,8 +177,6 @@ impl From<EffectTable> for Effects {
     fn from(table: EffectTable) -> Self {
         let seconds = |time: Option<Parsed<Seconds>>| time.map(|time| time.0.0);
         let message = table.message;
-        let (ignore, keep, sort) = (table.query_ignore, table.query_keep, table.query_sort);
-        let has_query = ignore.is_some() || keep.is_some() || sort.is_some();
         Self {
             access: match table.access {
                 None => message.map(|text| Access::Deny { message: Some(text) }),
@@ -186,13 +185,12 @@ impl From<EffectTable> for Effects {
             },
             bypass: table.bypass,
             rewrite: table.rewrite.map(|rewrite| rewrite.0),
+            login: table.login,
             rate_limit: table.rate_limit.map(|rate| rate.0),
             bandwidth_limit: table.bandwidth_limit.map(|bandwidth| bandwidth.0),
-            query: has_query.then(|| QueryKey {
-                ignore: ignore.unwrap_or_default().0,
-                keep: keep.map(|keep| keep.0),
-                sort: sort.unwrap_or(false),
-            }),
+            query_ignore: table.query_ignore.map(|names| names.0),
+            query_keep: table.query_keep.map(|names| names.0),
+            query_sort: table.query_sort,
             request_fields: edits(table.request_header_set, table.request_header_remove),
             response_fields: edits(table.response_header_set, table.response_header_remove),
             store: table.store,

@@ -66,6 +66,10 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
              then = { store = false }",
             "`size-at-least` is larger than `size-at-most`",
         ),
+        (
+            "[[rule]]\nunless = { user = \"a\" }\nthen = { login = false }",
+            "`login` applies before foxy knows the user",
+        ),
         ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
         (
             "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",
