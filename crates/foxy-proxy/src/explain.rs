@@ -15,6 +15,7 @@ use crate::fill::outgoing;
 use crate::request::asker::Asker;
 use crate::request::coded::{ChosenCoding, chosen, coded_key};
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
+use crate::request::final_dots;
 use crate::request::reason::ErrorReason;
 use crate::server::admission;
 use crate::server::handle::ProxyHandle;
@@ -99,6 +100,7 @@ impl ProxyHandle {
         }
         let settings = &self.shared.settings;
         let mut head = head.clone();
+        final_dots::remove(&mut head);
         let tried = tried(&settings.rules, &head, over, asker);
         let steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
         let needs_user = self.shared.authenticator.is_needed()

@@ -65,11 +65,12 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Returns true if `authority` is the authority of the CONNECT (RFC 9110 §4.2.3). Case does not
-    /// matter, and the default port may be left out.
+    /// Returns true if `authority` is the authority of the CONNECT (RFC 9110 §4.2.3). Case and dots
+    /// at the end of the host do not matter, and the default port may be left out.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
-            authority.host.eq_ignore_ascii_case(&self.origin.host)
+            let host = authority.host.trim_end_matches('.');
+            host.eq_ignore_ascii_case(self.origin.host.trim_end_matches('.'))
                 && authority.port.unwrap_or(self.origin.scheme.default_port()) == self.origin.port
         })
     }
@@ -102,6 +103,7 @@ mod tests {
             (443, "GET / HTTP/1.1\nHost: A.TEST:443\n\n", "https://a.test/"),
             (443, "GET https://a.test/x HTTP/1.1\nHost: a.test\n\n", "https://a.test/x"),
             (443, "GET /x HTTP/1.0\n\n", "https://a.test/x"),
+            (443, "GET /x HTTP/1.1\nHost: a.test.\n\n", "https://a.test/x"),
             (443, "OPTIONS * HTTP/1.1\nHost: a.test\n\n", "https://a.test"),
             (8443, "GET /x HTTP/1.1\nHost: a.test:8443\n\n", "https://a.test:8443/x"),
         ];

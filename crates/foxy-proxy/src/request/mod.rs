@@ -8,6 +8,7 @@ pub mod auto_config;
 pub mod cache_status;
 pub(crate) mod coded;
 pub(crate) mod exchange;
+pub(crate) mod final_dots;
 pub(crate) mod forwarding_fields;
 pub mod mode;
 pub(crate) mod proxy_status;

@@ -12,6 +12,7 @@ use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate}
 use crate::request::asker::Asker;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Plan, Wanted, plan};
+use crate::request::final_dots;
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
@@ -42,6 +43,7 @@ pub(crate) async fn request(
     let options = options(worker, head, client.can_move());
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
+    final_dots::remove(head);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
     let file = auto_config_file(settings, head, over, client);
