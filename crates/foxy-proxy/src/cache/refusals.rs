@@ -1,6 +1,7 @@
 //! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. For
 //! some time after the proxy did not store a response, it does not fetch slices (aligned MiB) of
-//! the same object. The table has a fixed size, so an entry may overwrite the entry of another URL.
+//! the same object. Requests also do not wait for each other's fetches, if the last response was
+//! for one request alone. The table has a fixed size, so an entry may overwrite the entry of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -69,12 +70,38 @@ impl fmt::Display for NotKept {
     }
 }
 
+/// Milliseconds for which the next responses of a URL are expected to be like the last.
+const EXPECTED_FOR: u64 = 10_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,
     /// Time when the head of the response arrived.
     pub at: WallTime,
     pub why: NotKept,
+}
+
+impl Refused {
+    /// Returns whether the response could answer no other request. `has_authorization` tells
+    /// whether the next request has the field Authorization. After an error of the server, the next
+    /// response may be another.
+    fn is_for_one(self, has_authorization: bool) -> bool {
+        use NotStoredReason::{
+            Authorization, NoFreshness, NotUnderstood, Private, ResponseNoStore, Rule, SetCookie,
+            Unreadable, VaryStar, VaryTooLong,
+        };
+        let NotKept::Rule(why) = self.why else { return false };
+        self.status < 500
+            && match why {
+                Rule | NotUnderstood | Unreadable | ResponseNoStore | Private | VaryStar
+                | VaryTooLong | SetCookie | NoFreshness => true,
+                Authorization => has_authorization,
+                NotStoredReason::Method
+                | NotStoredReason::Partial
+                | NotStoredReason::Status
+                | NotStoredReason::RequestNoStore => false,
+            }
+    }
 }
 
 /// The last reasons. The hash of a URL selects its entry in the table.
@@ -107,6 +134,20 @@ impl Refusals {
         })
     }
 
+    /// Returns whether the next response of the URL will probably answer no other request. Then
+    /// requests need not wait for each other. `now` is a time on the steady clock.
+    pub(crate) fn expect_for_one(
+        &self,
+        url: &CacheKey,
+        has_authorization: bool,
+        now: WallTime,
+    ) -> bool {
+        self.last(url).is_some_and(|refused| {
+            now.0.saturating_sub(refused.at.0) < EXPECTED_FOR
+                && refused.is_for_one(has_authorization)
+        })
+    }
+
     fn with<T>(&self, url: &CacheKey, act: impl FnOnce(&mut Option<(Key, Refused)>) -> T) -> T {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let number = u16::from_le_bytes([url.hash.0[0], url.hash.0[1]]);
@@ -131,6 +172,22 @@ mod tests {
         assert_eq!(refusals.last(&url), Some(refused(404)));
         refusals.forget(&url);
         assert_eq!(refusals.last(&url), None);
+    }
+
+    #[test]
+    fn a_private_response_is_expected_for_some_seconds() {
+        let (refusals, url) = (Refusals::default(), CacheKey::new("http://a.test/"));
+        let expect = |status, why, has_authorization, seconds| {
+            let at = WallTime::from_seconds(100);
+            refusals.remember(&url, Refused { status, at, why: NotKept::Rule(why) });
+            let now = WallTime::from_seconds(100 + seconds);
+            refusals.expect_for_one(&url, has_authorization, now)
+        };
+        use NotStoredReason::{Authorization, Private, RequestNoStore};
+        assert!(expect(200, Private, false, 9) && expect(404, Private, false, 0));
+        assert!(!expect(200, Private, false, 10) && !expect(503, Private, false, 0));
+        assert!(expect(200, Authorization, true, 0) && !expect(200, Authorization, false, 0));
+        assert!(!expect(200, RequestNoStore, false, 0));
     }
 
     #[test]

@@ -86,6 +86,9 @@ async fn fetch(
     {
         return Ok(Some(Fetched::Answered(answered)));
     }
+    if let Some(answered) = fetch_for_one(transaction, &miss).await? {
+        return Ok(Some(Fetched::Answered(answered)));
+    }
     let mut left = None;
     let (mut got, leads) = loop {
         match board(transaction, &miss, left.as_ref()) {
@@ -120,6 +123,20 @@ async fn fetch(
         got = lead_alone(transaction, &Miss { stale: None, ..miss }).await?;
     }
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
+}
+
+/// Fetches without other requests if the last response of the URL could answer no other request.
+/// Otherwise, returns `None`.
+async fn fetch_for_one(
+    transaction: &mut Transaction<'_, '_>,
+    miss: &Miss,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let has_authorization = wanted.head.headers.contains("authorization");
+    let refusals = &worker.shared.refusals;
+    let is_for_one = miss.stale.is_none()
+        && refusals.expect_for_one(&wanted.key, has_authorization, clock::steady());
+    if is_for_one { lead_alone(transaction, miss).await } else { Ok(None) }
 }
 
 /// Joins a flight of the URL, but not the flight that the reader `left` has left. If there is no

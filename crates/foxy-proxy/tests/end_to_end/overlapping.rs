@@ -246,3 +246,16 @@ fn what_a_busy_store_had_is_gone_when_it_refuses_what_was_fetched_instead() {
     proxy.store.set_busy(false);
     assert_eq!(proxy.get(&url, "").body, b"v3");
 }
+
+#[test]
+fn requests_for_private_responses_do_not_wait_for_each_other() {
+    let answers = [&b"1"[..], b"2", b"3"].map(|body| ok("Cache-Control: private\r\n", body));
+    let (origin, [go]) = origin(answers.to_vec(), [1]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    let late = slowly(&proxy, &origin, "");
+    assert_eq!(proxy.get(&url, "").body, b"3");
+    go.send(()).expect("the origin waits");
+    assert_eq!(late.join().expect("answered"), b"2");
+}
