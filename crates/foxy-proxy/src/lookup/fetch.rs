@@ -86,7 +86,11 @@ async fn fetch(
     {
         return Ok(Some(Fetched::Answered(answered)));
     }
-    if let Some(answered) = fetch_for_one(transaction, &miss).await? {
+    let answered = match answer_while_servers_rest(transaction, &miss).await? {
+        None => fetch_for_one(transaction, &miss).await?,
+        answered => answered,
+    };
+    if let Some(answered) = answered {
         return Ok(Some(Fetched::Answered(answered)));
     }
     let mut left = None;
@@ -123,6 +127,24 @@ async fn fetch(
         got = lead_alone(transaction, &Miss { stale: None, ..miss }).await?;
     }
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
+}
+
+/// Answers with the stale response if all servers of the origin rest, and the response may answer
+/// in place of an error (stale-if-error).
+async fn answer_while_servers_rest(
+    transaction: &mut Transaction<'_, '_>,
+    miss: &Miss,
+) -> Result<Option<Answered>, Aborted> {
+    const ERROR: Option<u16> = Some(503);
+    let Transaction { wanted, .. } = *transaction;
+    let member = wanted.origin.member.as_ref();
+    let rests = || member.is_some_and(|member| member.group.all_rest(clock::monotonic()));
+    let Some(stale) = miss.stale.as_ref().filter(|_| rests()) else { return Ok(None) };
+    let now = clock::steady();
+    let Some(hit) = stale.hit_after(ERROR, &wanted.head.headers, now) else { return Ok(None) };
+    let hit = Hit { source: HitSource::Memory, ..hit };
+    let (stored, looked) = (Arc::clone(&stale.stored), miss.watch.looked());
+    serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
 /// Fetches without other requests if the last response of the URL could answer no other request.

@@ -220,6 +220,11 @@ impl OriginGroup {
         is_one && (!received || budget.spend())
     }
 
+    /// Returns true if all servers rest, so that probably none answers a request.
+    pub(crate) fn all_rest(&self, now: Instant) -> bool {
+        self.states().servers.iter().all(|server| server.rank(now) == ServerRank::Rests)
+    }
+
     /// Returns the servers that must be probed now, and notes that their probes begin.
     pub(crate) fn due_probes(&self, now: Instant) -> Vec<usize> {
         let Some(Probe { interval, .. }) = self.settings.probe else { return Vec::new() };

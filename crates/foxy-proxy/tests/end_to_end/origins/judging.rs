@@ -1,10 +1,11 @@
 //! Tests that an origin continues to work although its servers die, become slow, or answer only
 //! probes well.
 
-use super::bench::{dead, group, serving, status};
+use super::bench::{UNAVAILABLE, dead, group, serving, status};
 use crate::bench::TestProxy;
 use foxy_proxy::upstream::{GroupSettings, Probe};
 use foxy_testkit::changing_server::{Behaviour, ChangingServer, PROBE};
+use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
 use std::collections::HashMap;
@@ -108,4 +109,28 @@ fn an_origin_whose_servers_all_rest_still_gets_requests() {
     });
     server.becomes(Behaviour::Good);
     assert_eq!(load(&proxy, 1, 1), 0, "a wrong probe must not stop the origin");
+}
+
+#[test]
+fn while_all_servers_rest_a_stale_response_answers_at_once_if_errors_permit_it() {
+    let origin = TestOrigin::start(|head, _| match head.split(' ').nth(1) {
+        Some("/probe") => UNAVAILABLE.into(),
+        Some("/x") => ok("Cache-Control: max-age=0, stale-if-error=600\r\nETag: \"a\"\r\n", b"x"),
+        _ => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"y"),
+    });
+    let probe = Some(Probe { path: "/probe".into(), interval: Duration::from_millis(20) });
+    let proxy = serving(vec![GroupSettings { probe, ..group("shop", &[origin.address]) }]);
+    let get =
+        |path: &str| proxy.connect().ask(&format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+    for path in ["/x", "/y"] {
+        assert_eq!(get(path).status, 200, "{path}");
+    }
+    until("the rest", || status(&proxy, origin.address).rests.then_some(()));
+    let hit = get("/x");
+    let has_permit = hit.cache_status().ends_with("; detail=stale-if-error");
+    assert!(has_permit && hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
+    let asked = get("/y");
+    assert!(asked.cache_status().starts_with("foxy; fwd=stale"), "{}", asked.head);
+    let heads = origin.heads.lock().expect("not poisoned");
+    assert_eq!(heads.iter().filter(|head| head.starts_with("GET /x ")).count(), 1);
 }

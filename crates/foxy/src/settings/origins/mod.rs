@@ -60,7 +60,11 @@ pub const KEYS: &[OriginKey] = &[
         "\"inside.example\"",
         "Name in the server's certificate, in place of the server's host.",
     ),
-    OriginKey("probe", "\"/health\"", "Path of probes. 200 to 399 means healthy. If all servers are sick, foxy still asks one."),
+    OriginKey(
+        "probe",
+        "\"/health\"",
+        "Path of probes. 200 to 399 means healthy. While all servers are sick, foxy still asks one.",
+    ),
     OriginKey("probe-interval", "\"2s\"", "Time between two probes. Default: `2s`."),
     OriginKey("connect-timeout", "\"5s\"", "As `timeouts.connect`."),
     OriginKey("head-timeout", "\"30s\"", "As `timeouts.origin-head`."),
