@@ -1,7 +1,8 @@
 //! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. For
 //! some time after the proxy did not store a response, it does not fetch slices (aligned MiB) of
 //! the same object. Requests also do not wait for each other's fetches, if the last response was
-//! for one request alone. The table has a fixed size, so an entry may overwrite the entry of another URL.
+//! for one request alone. The table has a fixed size, so an entry may overwrite the entry of
+//! another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_private_response_is_expected_for_some_seconds() {
         let (refusals, url) = (Refusals::default(), CacheKey::new("http://a.test/"));
-        let expect = |status, why, has_authorization, seconds| {
+        let expect = |status, why, has_authorization, seconds: u64| {
             let at = WallTime::from_seconds(100);
             refusals.remember(&url, Refused { status, at, why: NotKept::Rule(why) });
             let now = WallTime::from_seconds(100 + seconds);

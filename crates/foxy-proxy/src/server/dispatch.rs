@@ -43,7 +43,6 @@ pub(crate) async fn request(
     let options = options(worker, head, client.can_move());
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
-    final_dots::remove(head);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
     let file = auto_config_file(settings, head, over, client);
@@ -115,15 +114,16 @@ pub(crate) async fn request(
     }
 }
 
-/// Returns the scheme (http or https) of the request. A reverse proxy first replaces the client's
-/// forwarding fields. In these fields, a trusted balancer may report another scheme than this
-/// connection has.
+/// Returns the scheme (http or https) of the request. First removes dots at the end of the host. A
+/// reverse proxy also replaces the client's forwarding fields. In these fields, a trusted balancer
+/// may report another scheme than this connection has.
 fn requested_scheme(
     settings: &ProxySettings,
     head: &mut RequestHead,
     peer: SocketAddr,
     over: Scheme,
 ) -> Scheme {
+    final_dots::remove(head);
     match &settings.mode {
         Mode::Reverse { origins } => {
             replace(head, peer, over, &origins.get(), &settings.forwarded_from)

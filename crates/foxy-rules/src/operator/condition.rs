@@ -167,11 +167,7 @@ impl Conditions {
         holds(self.size.as_ref().is_none_or(has_size), Missed::Size)
     }
 
-    pub(super) fn check_url(
-        &self,
-        url: &UrlFacts<'_>,
-        readings: Readings,
-    ) -> Result<(), Missed> {
+    pub(super) fn check_url(&self, url: &UrlFacts<'_>, readings: Readings) -> Result<(), Missed> {
         holds(is_any(&self.schemes, |scheme| scheme == url.scheme), Missed::Scheme)?;
         holds(is_any(&self.hosts, |host| host.matches(&url.host, url.address)), Missed::Host)?;
         holds(is_any(&self.ports, |ports| ports.0.contains(&url.port)), Missed::Port)?;

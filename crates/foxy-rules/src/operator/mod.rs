@@ -1,9 +1,9 @@
 //! Operators' rules: conditions on a request or response, and the effects of a match.
 //!
 //! For each effect, the first rule that matches and has this effect decides. A rule without the
-//! effect does not stop the search. Each header field counts as an effect of its own. All clients share stored responses. So rules about stored
-//! content (freshness, cookies, response fields) may only depend on the URL and the response.
-//! [`OperatorRule::check`] refuses other rules.
+//! effect does not stop the search. Each header field counts as an effect of its own. All clients
+//! share stored responses. So rules about stored content (freshness, cookies, response fields) may
+//! only depend on the URL and the response. [`OperatorRule::check`] refuses other rules.
 //!
 //! - `condition` has the conditions, and checks them.
 //! - `effect` lists the effects.

@@ -61,7 +61,8 @@ pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn path_pattern(text: &str) -> Result<Pattern, String> {
-    let (mark, path) = text.strip_prefix(IGNORE_CASE).map_or(("", text), |path| (IGNORE_CASE, path));
+    let (mark, path) =
+        text.strip_prefix(IGNORE_CASE).map_or(("", text), |path| (IGNORE_CASE, path));
     if !path.starts_with(['/', '*', '?', '[', '{']) {
         return Err(format!("`{text}` matches no path; begin with / or *"));
     }

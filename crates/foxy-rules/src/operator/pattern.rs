@@ -117,8 +117,20 @@ mod tests {
     fn the_shapes_match_as_the_general_matcher_does() {
         let texts = ["", "a", "ab", "AB", "abc", "/a/b", "/A/b.CSS", "b.css", "a*", "/a/"];
         let patterns = [
-            "", "a", "*", "a*", "/a/*", "*b", "*.css", "a*c", "?b", "[a-b]", "{a,ab}", "(?i)ab",
-            "(?i)/A/*", "(?i)*.css",
+            "",
+            "a",
+            "*",
+            "a*",
+            "/a/*",
+            "*b",
+            "*.css",
+            "a*c",
+            "?b",
+            "[a-b]",
+            "{a,ab}",
+            "(?i)ab",
+            "(?i)/A/*",
+            "(?i)*.css",
         ];
         for pattern in patterns {
             let parsed: Pattern = pattern.parse().expect(pattern);

@@ -69,7 +69,8 @@ impl fmt::Display for RuleError {
             ),
             Self::DependsOnResponse(Effect::ResponseFields) => f.write_str(
                 "`response-header` also applies to responses without a body, such as 304, so the \
-                 rule may not depend on `content-type`, `status` or `size`; remove these conditions",
+                 rule may not depend on `content-type`, `status` or `size`; remove these \
+                 conditions",
             ),
             Self::DependsOnResponse(effect) => write!(
                 f,
@@ -217,7 +218,6 @@ pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
     (has_allows && allows.all(|rule| rule.when.is_about_client()))
         || access.next().is_some_and(refuses_others)
 }
-
 
 /// Returns whether each rule that frees requests from the login names the addresses of clients.
 /// Otherwise some requests of all clients need no login.

@@ -245,7 +245,7 @@ fn requests_meet_exactly_the_conditions_of_the_table() {
 }
 
 #[test]
-fn rules_that_deny_match_every_reading_of_a_request_and_rules_that_allow_only_a_sure_match() {
+fn rules_that_deny_match_any_reading_and_rules_that_allow_need_all() {
     let deny = || Access::Deny { message: None };
     let decided = |when: &str, unless: &str, access: Access, request: &str| {
         let then = Effects { access: Some(access), ..Effects::default() };

@@ -132,10 +132,7 @@ fn found(changes: &[foxy_rules::operator::FieldChange<'_>]) -> Changes {
 type Decisions = (Option<Access>, bool, Option<bool>, Changes);
 
 /// Checks each rule alone, in order. The first rule that matches and has the effect decides.
-fn reference(
-    rules: &[OperatorRule],
-    facts: &RequestFacts<'_, &[(&str, &str)]>,
-) -> Decisions {
+fn reference(rules: &[OperatorRule], facts: &RequestFacts<'_, &[(&str, &str)]>) -> Decisions {
     let (mut access, mut bypass, mut login, mut edits) = (None, None, None, Vec::new());
     let mut bypasses_by_fields = false;
     for rule in rules {
@@ -210,7 +207,8 @@ proptest! {
             alone.explain(&asked.facts(), None)[0].result.is_ok()
         };
         let matching: Vec<&OperatorRule> = rules.iter().filter(matches).collect();
-        let expected = changes(matching.iter().filter_map(|rule| rule.then.response_fields.as_ref()));
+        let edits = matching.iter().filter_map(|rule| rule.then.response_fields.as_ref());
+        let expected = changes(edits);
         let facts = SharedFacts::of(url.as_bytes(), 200, no_fields, None).expect("a URL");
         prop_assert_eq!(found(&compiled.response_changes(&facts)), expected, "{}", url);
         let key = String::from_utf8(compiled.key(url.clone().into_bytes())).expect("ASCII");

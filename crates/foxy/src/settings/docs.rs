@@ -58,15 +58,14 @@ then = { fresh-at-least = \"1h\", query-ignore = [\"utm_*\", \"signature\"] }
 A rule matches if all conditions of `when` hold, and not all conditions of `unless` hold. If \
 `unless` is a list of tables, each table is an exception of its own. A condition with a list \
 holds if one of its values matches. For each effect, the first matching rule with this effect \
-decides; each header field is an effect of its own. `foxy explain` shows each rule that foxy tries, \
-and `foxy_rule_requests_total` counts the requests of each rule.
+decides; each header field is an effect of its own. `foxy explain` shows each rule that foxy \
+tries, and `foxy_rule_requests_total` counts the requests of each rule.
 
-In patterns `*` stands for any text, `?` for one character, `[a-z]` for one of several, `{a,b}` for \
-alternatives, and `\\*` for a star. Case matters unless a pattern begins with `(?i)`, as in \
-`User-Agent: (?i)*badbot*`.
+In patterns `*` is any text, `?` a character, `[a-z]` one of several, `{a,b}` an alternative, \
+`\\*` a star. After `(?i)` case does not matter: `User-Agent: (?i)*badbot*`.
 
-Servers may read the path `/x/.git/../y` or the method `get` in two ways. A rule with `deny` matches \
-if any reading matches, a rule that grants (`allow`, `login = false`) only if all do.
+Servers may read the path `/x/.git/../y` or the method `get` in two ways. If one reading matches, \
+`deny` applies; `allow` and `login = false` need both.
 
 All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit` and \
 `bandwidth-limit` may depend on `client`, `method`, `header`, `days` and `hours`. \

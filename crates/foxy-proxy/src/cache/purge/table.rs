@@ -180,7 +180,10 @@ impl PurgeTable {
         let mut marks = self.all;
         if !self.sites.is_empty() {
             let sites = [site_of(url), host_of(url)];
-            sites.iter().filter_map(|site| self.sites.get(site)).for_each(|found| marks.join(*found));
+            sites
+                .iter()
+                .filter_map(|site| self.sites.get(site))
+                .for_each(|found| marks.join(*found));
         }
         if !self.urls.is_empty()
             && let Some((_, found)) = self.urls.get(&Key(xxh3_128(url).to_le_bytes()))

@@ -233,7 +233,7 @@ fn a_tag_that_a_rule_hides_from_clients_still_purges() {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let scopes = Named::Tag.scopes("news").expect("a tag");
-    runtime.block_on(proxy.proxy.purger().purge(&scopes, Strength::Hard)).expect("purged");
+    runtime.block_on(proxy.proxy.handle().purge(&scopes, Strength::Hard)).expect("purged");
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
 }
 

@@ -14,9 +14,9 @@ settings! {
 
     /// File with the users of a forward proxy. `foxy user` writes the file, which has hashes of
     /// passwords and tokens. With this file, foxy answers each request without the credentials of a
-    /// user with 407, unless a rule has `login = false`. Clients send `Proxy-Authorization: Basic` or `Bearer`, in CONNECT for a
-    /// tunnel. foxy does not start if every user of the machine may read the file. Passwords cross
-    /// the network readably unless clients use `listen-tls`.
+    /// user with 407, unless a rule has `login = false`. Clients send `Proxy-Authorization: Basic`
+    /// or `Bearer`, in CONNECT for a tunnel. foxy does not start if every user of the machine may
+    /// read the file. Passwords cross the network readably unless clients use `listen-tls`.
     users_file: optional PathBuf = "users-file" flag "users-file",
         File, Nothing("foxy asks for no credentials");
 

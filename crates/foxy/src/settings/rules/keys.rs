@@ -84,15 +84,15 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "rewrite",
         "{ from = \"/old/(.*)\", to = \"/new/$1\" }",
-        "Replaces the path of the URL. `from` is a regular expression for the whole path. foxy judges \
-         `access` before and after, and chooses the origin by the new path.",
+        "Replaces the path of the URL. `from` is a regular expression for the whole path. foxy \
+         judges `access` before and after, and chooses the origin after.",
     ),
     RuleKey(
         Effect,
         "login",
         "false",
-        "Whether clients must log in, if foxy has users. With `false`, foxy serves requests without \
-         credentials, and still checks credentials that a client sends.",
+        "With `false`, requests need no credentials of `users-file`. foxy still checks credentials \
+         that a client sends.",
     ),
     RuleKey(
         Effect,
@@ -131,7 +131,7 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "request-header-remove",
         "[\"Cookie\"]",
-        "Fields that foxy removes from the request, also from upgrades such as WebSocket. Without \
+        "Fields that foxy removes from the request, even from upgrades (WebSocket). Without \
          `Cache-Control` and `Pragma`, clients cannot force a fetch.",
     ),
     RuleKey(
@@ -144,8 +144,8 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "response-header-remove",
         "[\"Set-Cookie\"]",
-        "Fields that foxy removes from the origin's response. Later foxy adds its own `Age`, \
-         `Cache-Status` and `Via`. Purges still know removed tags.",
+        "Fields that foxy removes from the origin's response, before it adds `Age`, `Cache-Status` \
+         and `Via`. Purges still know removed tags.",
     ),
     RuleKey(Effect, "store", "false", "Whether foxy may store the response."),
     RuleKey(
