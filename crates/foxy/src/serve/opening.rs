@@ -251,17 +251,14 @@ pub fn open(
         object_limit: object_limit(settings, &stores),
         ..base
     };
-    let refused = Arc::new(RefusedDestinations::default());
-    let traffic = Arc::new(Traffic::default());
-    let own_sinks: [Option<Arc<dyn AccessSink>>; 3] =
-        [extra.sink, Some(Arc::clone(&refused) as _), Some(Arc::clone(&traffic) as _)];
-    let log_sink = log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+    let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
+    let sink = sink(extra.sink, &refused, &traffic, log.as_ref());
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
-        sink: one_sink(own_sinks.into_iter().flatten().chain(log_sink).collect()),
+        sink: Some(sink),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
     };
@@ -335,11 +332,16 @@ fn certificates(settings: &Settings) -> Result<Option<ReloadableTls>, Failure> {
     read.map(Some).map_err(Failure::Unusable)
 }
 
-fn one_sink(mut sinks: Vec<Arc<dyn AccessSink>>) -> Option<Arc<dyn AccessSink>> {
-    match sinks.len() {
-        0 | 1 => sinks.pop(),
-        _ => Some(Arc::new(AllSinks(sinks))),
-    }
+/// Returns a receiver that passes each access record on to all these receivers.
+fn sink(
+    extra: Option<Arc<dyn AccessSink>>,
+    refused: &Arc<RefusedDestinations>,
+    traffic: &Arc<Traffic>,
+    log: Option<&OpenLog>,
+) -> Arc<dyn AccessSink> {
+    let log = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+    let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(refused) as _, Arc::clone(traffic) as _];
+    Arc::new(AllSinks(extra.into_iter().chain(own).chain(log).collect()))
 }
 
 /// Returns each store with its position among all stores, for the purge lists. A position is a hash

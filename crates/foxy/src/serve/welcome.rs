@@ -48,7 +48,7 @@ impl Welcome<'_> {
         }
         for address in self.admin {
             let admin = url("http", address);
-            row("admin", format!("{admin}/metrics, {admin}/healthz"));
+            row("admin", format!("{admin}/ (dashboard), {admin}/metrics, {admin}/healthz"));
         }
         if self.admin.is_empty() {
             row("admin", "off".into());
@@ -200,7 +200,8 @@ mod tests {
         let text = message("memory = \"64M\"");
         for part in [
             "proxy       http://127.0.0.1:4000 (forward proxy to public addresses)",
-            "admin       http://127.0.0.1:3129/metrics, http://127.0.0.1:3129/healthz",
+            "admin       http://127.0.0.1:3129/ (dashboard), http://127.0.0.1:3129/metrics, \
+             http://127.0.0.1:3129/healthz",
             "parent      http://***@p.test:3128 (https_proxy)",
             "store       /s (1 GiB, stream-packetizer, io_uring)",
             "memory      64 MiB for responses",
