@@ -144,7 +144,7 @@ class MapView {
       + `${number(found.copied)} are requested enough for their size to be copied to a new `
       + `segment when this one is discarded; ${number(list.length)} are shown`,
     [{ title: "URL", class: "url" }, { title: "bytes", number: true },
-      { title: "requests", number: true }, { title: "at the end" }], list));
+      { title: "requests", number: true }, { title: "fate" }], list));
   }
 
   factsOf(cell) {
