@@ -122,8 +122,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Some(output) => format!("; {} is not written without --accept-losses", output.display()),
         None => String::new(),
     };
+    let cases = if opened == 1 { "case" } else { "cases" };
     Err(Failure::Missed(format!(
-        "the original denies or limits more than the new configuration, in {opened} cases; see \
+        "the original denies or limits more than the new configuration, in {opened} {cases}; see \
          the report{not_written}"
     )))
 }

@@ -49,7 +49,7 @@ pub const TABLE: &[(&[&str], DirectiveHandling)] = &[
     (&["http-request", "replace-path"], Missing("see `rewrite` of a rule")),
     (&["tcp-request"], Opens("the line may refuse connections; write a rule")),
     (&["http-response", "deny"], Opens("foxy refuses no response")),
-    (&["compression"], Missing("foxy passes compressed responses on; compress at the origin")),
+    (&["compression"], Missing("set `compress`, with which foxy compresses what it stores")),
     (&["stats"], Missing("see /metrics of the admin server")),
     (&["option", "forwardfor"], NotNeeded("foxy sends Forwarded and X-Forwarded-*")),
     (&["option", "forwarded"], NotNeeded("foxy sends Forwarded and X-Forwarded-*")),

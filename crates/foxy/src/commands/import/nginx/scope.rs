@@ -206,10 +206,11 @@ impl LocationScope<'_> {
     /// Returns a name for rules and origins. It has the line of the location, so that names differ.
     pub fn name(&self) -> String {
         let site = self.hosts.rule.first().map_or("", |host| host.trim_start_matches('='));
+        let text = self.original.text.strip_prefix("location").unwrap_or_default();
         let path = match &self.path {
             LocationPath::Prefix { prefix, .. } => prefix,
             LocationPath::Exact(path) => path,
-            LocationPath::Expression(_) => "~",
+            LocationPath::Expression(_) => text,
         };
         let scheme = self.hosts.scheme.map(|scheme| format!(" ({scheme})")).unwrap_or_default();
         format!("{}: {site}{path}{scheme}", self.original.place)

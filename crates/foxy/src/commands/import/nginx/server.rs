@@ -50,15 +50,6 @@ impl NginxImport {
                 "ssl_certificate_key" => {
                     self.draft.push("tls-key", child.argument(0), &child.original);
                 }
-                "server_name" => {
-                    for name in child.arguments().iter().filter(|name| is_unknown(name)) {
-                        let text = format!(
-                            "foxy knows names and *.name, not {name}; a rule refuses these hosts, \
-                             if no other server has them"
-                        );
-                        self.draft.leave(&child.original, ImportReason::Missing(text));
-                    }
-                }
                 "access_log" => self.access_log(child),
                 _ => self.explain(child),
             }

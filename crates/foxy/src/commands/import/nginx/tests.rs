@@ -143,6 +143,9 @@ fn a_server_that_refuses_does_not_fall_through_to_the_default() {
     let cases: Vec<_> = urls.iter().map(|(request, to)| (request.as_str(), *to)).collect();
     check(content, &cases);
     assert!(!converted(content).1.contains(PERMITS_MORE));
+    let alone =
+        "server { listen 80; server_name ~^a\\.; location / { proxy_pass http://10.0.0.1; } }";
+    check(alone, &[("GET http://a.test/", Bypassed)]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl NginxImport {
             self.server(server.directive);
             self.report_listeners(&all, server);
             let scopes = host_scopes(&all, number, &schemes);
-            let unknown = self.unknown_names(&all, number);
+            let unknown = self.unknown_names(&all, number, &schemes);
             if scopes.is_empty() && !unknown {
                 let text = "no name of this server is convertible, so it is left out";
                 let original = &server.directive.original;
@@ -100,9 +100,19 @@ impl NginxImport {
         }
     }
 
-    /// Refuses the hosts of names that an origin cannot have. Returns whether there are such names.
-    fn unknown_names(&mut self, all: &[VirtualServer<'_>], number: usize) -> bool {
+    /// Refuses the hosts of names that an origin cannot have, unless the server is the default for
+    /// all hosts. Returns whether there are such names.
+    fn unknown_names(
+        &mut self,
+        all: &[VirtualServer<'_>],
+        number: usize,
+        schemes: &[&'static str],
+    ) -> bool {
         let directive = all[number].directive;
+        let is_refused =
+            |scheme: &&&str| all[number].has(scheme) && default_of(all, scheme) != Some(number);
+        let refused: Vec<String> =
+            schemes.iter().filter(is_refused).map(ToString::to_string).collect();
         let lines = directive.children().iter().filter(|child| child.name() == "server_name");
         let names = lines.flat_map(NginxDirective::arguments);
         let mut urls = Vec::new();
@@ -118,6 +128,7 @@ impl NginxImport {
             };
             match url {
                 Some(url) => urls.push(url),
+                None if refused.is_empty() => {}
                 None => {
                     let text =
                         format!("foxy does not know {name}, so another server gets its hosts");
@@ -125,11 +136,17 @@ impl NginxImport {
                 }
             }
         }
-        if !urls.is_empty() {
+        if !urls.is_empty() && !refused.is_empty() {
+            let text = "foxy knows names and *.name alone; a rule refuses the other hosts of this \
+                        server";
+            self.draft.leave(&directive.original, ImportReason::Missing(text.into()));
             let others = all.iter().flat_map(|server| server.names.rule.iter().cloned());
             let others: Vec<String> = others.collect();
             let mut term = AccessTerm::default();
             term.when.insert("url", urls);
+            if refused.len() < schemes.len() {
+                term.when.insert("scheme", refused);
+            }
             if !others.is_empty() {
                 term = term.and_not(&Facets::from([("host", others)]));
             }
@@ -235,8 +252,8 @@ fn others(all: &[VirtualServer<'_>], number: usize, scheme: &str) -> Vec<String>
 }
 
 /// Returns the hosts of a server, with their place in the new file. If http and https have
-/// different default servers, returns the names of a default server separately, because the default of only
-/// one scheme can have an origin for all hosts.
+/// different default servers, returns the names of a default server separately, because the
+/// default of only one scheme can have an origin for all hosts.
 fn host_scopes(
     all: &[VirtualServer<'_>],
     number: usize,

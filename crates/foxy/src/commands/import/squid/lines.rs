@@ -136,13 +136,16 @@ fn split(file: Option<&str>, content: &str) -> Vec<SquidLine> {
     lines
 }
 
-/// Returns the words as text for the report, without the password of `login=USER:PASSWORD`.
+/// Returns the words as text for the report, without the passwords of `login=USER:PASSWORD` and
+/// `cachemgr_passwd`.
 fn shown(words: &[String]) -> String {
-    let word = |word: &String| match word.split_once('=') {
+    let is_secret = words.first().is_some_and(|name| name == "cachemgr_passwd");
+    let word = |(position, word): (usize, &String)| match word.split_once('=') {
         Some((name @ "login", value)) if value.contains(':') => format!("{name}=…"),
+        _ if is_secret && position == 1 => "…".to_owned(),
         _ => word.clone(),
     };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
+    words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -152,8 +155,9 @@ mod tests {
 
     #[test]
     fn lines_lose_comments_join_continuations_and_keep_places() {
-        let content =
-            "# text\nacl a src 10.0.0.0/8 # office\n\nacl b \\\n  port 80 \\\n  443\n x y";
+        let content = "# text\nacl a src 10.0.0.0/8 # office\n\nacl b \\\n  port 80 \\\n  443\n\
+                        \x20x y\n\
+                       cachemgr_passwd secret all";
         let lines = lines(content, &OriginalFiles::beside(Path::new("squid.conf")));
         let shown: Vec<_> = lines
             .iter()
@@ -161,7 +165,12 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            ["line 2: acl a src 10.0.0.0/8", "line 4: acl b port 80 443", "line 7: x y"]
+            [
+                "line 2: acl a src 10.0.0.0/8",
+                "line 4: acl b port 80 443",
+                "line 7: x y",
+                "line 8: cachemgr_passwd … all",
+            ]
         );
     }
 
