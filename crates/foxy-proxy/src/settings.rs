@@ -21,6 +21,12 @@ pub struct ProxySettings {
     pub listen: Vec<SocketAddr>,
     /// Addresses for connections with TLS.
     pub listen_tls: Vec<SocketAddr>,
+    /// Addresses for connections that rules of the kernel direct to the proxy.
+    pub listen_transparent: Vec<SocketAddr>,
+    /// How these rules work. If true, they replace the connection's destination by the proxy's
+    /// address (REDIRECT). If false, they leave the destination as it is (TPROXY), and the process
+    /// needs the capability CAP_NET_ADMIN.
+    pub is_redirected: bool,
     /// Certificates for `listen_tls`. Without certificates, the proxy does not listen on these
     /// addresses.
     pub client_tls: Option<ClientTls>,
@@ -120,6 +126,8 @@ impl Default for ProxySettings {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 3128))],
             listen_tls: Vec::new(),
+            listen_transparent: Vec::new(),
+            is_redirected: false,
             client_tls: None,
             interception: None,
             client_handshake: Duration::from_secs(10),

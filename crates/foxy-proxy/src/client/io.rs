@@ -3,12 +3,13 @@
 use crate::client::http1_sender::Http1Sender;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::tls::HandshakeFacts;
-use crate::core::transport::{ReadSide, Transport};
+use crate::core::transport::{ReadSide, Transport, WriteSide};
 use crate::intercept::Inside;
 use crate::request::answered::Progress;
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -78,6 +79,11 @@ pub(crate) struct ClientConnection {
     pub(crate) inside: Option<Inside>,
     /// What the client presented in its TLS handshake.
     pub(crate) presented: Option<HandshakeFacts>,
+    /// The destination that the client of a transparent listener chose.
+    pub(crate) aimed_at: Option<SocketAddr>,
+    /// True if the client must receive no HTTP answer, because it expects another protocol. All
+    /// bytes in the buffer then belong to a tunnel.
+    pub(crate) is_muted: bool,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     /// The part of the memory budget for requests that a large head has reserved.
@@ -104,6 +110,8 @@ impl ClientConnection {
             stream,
             inside: None,
             presented: None,
+            aimed_at: None,
+            is_muted: false,
             decoder,
             buffer,
             room: None,
@@ -115,7 +123,15 @@ impl ClientConnection {
 
     /// Whether the connection can move to another process between two requests.
     pub(crate) const fn can_move(&self) -> bool {
-        matches!(self.stream, Transport::Plain(_)) && self.inside.is_none()
+        matches!(self.stream, Transport::Plain(_))
+            && self.inside.is_none()
+            && self.aimed_at.is_none()
+    }
+
+    /// Returns true if the decoder is at the end of a CONNECT, which has no body. All further bytes
+    /// belong to the tunnel.
+    pub(crate) fn is_at_tunnel(&mut self) -> bool {
+        self.is_muted || matches!(self.decoder.next(&mut self.buffer), Ok(Some(RequestEvent::End)))
     }
 
     /// Frees memory that a large head used. The caller calls this between requests.
@@ -131,6 +147,7 @@ impl ClientConnection {
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Http1Receiver<'_>, Http1Sender<'_>) {
         let Self { stream, decoder, buffer, room, limits, patience, progress, .. } = self;
         let (half, write) = stream.split();
+        let write = if self.is_muted { WriteSide::Muted } else { write };
         let receiver = Http1Receiver { half, decoder, buffer, room, limits: *limits, patience };
         (receiver, Http1Sender::new(write, write_limit, progress))
     }

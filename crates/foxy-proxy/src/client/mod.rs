@@ -18,6 +18,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::upstream::{Responder, Scheme};
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +60,16 @@ impl Client<'_> {
         match self {
             Self::Http1(connection) => connection.presented.as_ref(),
             Self::Http2(stream) => stream.presented,
+        }
+    }
+
+    /// Returns the address to which the client connected. Returns `None` for a Unix socket.
+    pub(crate) fn reached(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Http1(connection) => {
+                connection.stream.with_socket(|socket| socket.local_addr()).ok()
+            }
+            Self::Http2(stream) => stream.reached,
         }
     }
 

@@ -2,6 +2,7 @@
 //! connections, users, and TLS with clients.
 
 pub(crate) mod acme_challenges;
+pub mod addresses;
 pub(crate) mod authentication;
 pub(crate) mod background;
 pub(crate) mod byte_budget;

@@ -157,6 +157,8 @@ pub(crate) enum ReadSide<'a> {
 }
 
 pub(crate) enum WriteSide<'a> {
+    /// Drops all bytes, because the peer expects another protocol.
+    Muted,
     Plain(WriteHalf<'a>),
     Tls(&'a RefCell<TlsStream<TcpStream>>),
 }
@@ -176,6 +178,7 @@ impl WriteSide<'_> {
     /// Writes as many bytes as the socket accepts. Fails with `WouldBlock` if it accepts none.
     pub(crate) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
+            Self::Muted => Ok(slices.iter().map(|slice| slice.len()).sum()),
             Self::Plain(half) => half.try_write_vectored(slices),
             Self::Tls(stream) => now(|context| {
                 Pin::new(&mut *stream.borrow_mut()).poll_write_vectored(context, slices)
@@ -187,7 +190,7 @@ impl WriteSide<'_> {
     /// not accept all of them.
     pub(crate) fn try_flush(&self) -> io::Result<()> {
         match self {
-            Self::Plain(_) => Ok(()),
+            Self::Muted | Self::Plain(_) => Ok(()),
             Self::Tls(stream) => {
                 now(|context| Pin::new(&mut *stream.borrow_mut()).poll_flush(context))
             }
@@ -196,6 +199,7 @@ impl WriteSide<'_> {
 
     pub(crate) async fn writable(&self) -> io::Result<()> {
         match self {
+            Self::Muted => Ok(()),
             Self::Plain(half) => half.writable().await,
             Self::Tls(stream) => {
                 poll_fn(|context| stream.borrow().get_ref().0.poll_write_ready(context)).await
@@ -205,6 +209,7 @@ impl WriteSide<'_> {
 
     pub(crate) fn set_zero_linger(&self) -> io::Result<()> {
         match self {
+            Self::Muted => Ok(()),
             Self::Plain(half) => half.as_ref().set_zero_linger(),
             Self::Tls(stream) => stream.borrow().get_ref().0.set_zero_linger(),
         }

@@ -15,7 +15,7 @@
 //! ```
 
 use crate::cache::{CacheKey, Found, Stored};
-use crate::core::places::ClientBlock;
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::{ForwardReason, View};
 use crate::request::answered::AnswerOptions;
 use crate::request::cache_status::signed;
@@ -68,7 +68,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) origin: Origin,
     pub(crate) key: CacheKey,
     pub(crate) options: AnswerOptions,
-    pub(crate) client: ClientBlock,
+    pub(crate) client: ClientEnds,
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request

@@ -40,6 +40,11 @@ impl Mode {
         }
     }
 
+    /// Returns true if the servers of an origin receive the addresses of the client's connection.
+    pub fn names_clients(&self) -> bool {
+        self.origins().is_some_and(|origins| origins.get().name_clients())
+    }
+
     /// Returns the role of the proxy, on which some caching rules depend.
     pub const fn role(&self) -> Role {
         match self {

@@ -1,6 +1,8 @@
 //! Accepts the client connections of a worker, counts them, and ends them when the proxy stops. A
 //! worker is a thread that serves clients.
 
+use crate::core::addresses::proxy_header::{self, ProxiedClient};
+use crate::core::addresses::transparency::original_destination;
 use crate::core::counters::{Counter, Counters};
 use crate::core::idle_client::IdleClient;
 use crate::core::places::{ClientBlock, NoPlace, Place};
@@ -9,9 +11,8 @@ use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, ConnectionState};
-use crate::server::listener::{Acceptor, WorkerListener};
+use crate::server::listener::{Acceptor, ListenerKind, WorkerListener};
 use crate::server::moving;
-use crate::server::proxy_header::{self, ProxiedClient};
 use crate::upstream::{UpstreamClient, probing};
 use crate::worker::{Course, Shared, Worker};
 use std::cell::{Cell, RefCell};
@@ -122,7 +123,7 @@ impl Clients {
 
 async fn accept(
     worker: Rc<Worker>,
-    WorkerListener { socket, tls }: WorkerListener,
+    WorkerListener { socket, kind, tls }: WorkerListener,
     clients: Rc<Clients>,
     mut course: watch::Receiver<Course>,
 ) {
@@ -166,8 +167,24 @@ async fn accept(
             }
         };
         let handshakes = (tls.is_some() || is_balanced).then(|| (tls.clone(), is_balanced));
-        begin(&worker, &clients, (stream, peer), handshakes, place);
+        let is_redirected = worker.settings().is_redirected;
+        let aimed_at = match kind {
+            ListenerKind::Plain | ListenerKind::Tls => None,
+            ListenerKind::Transparent => match original_destination(&stream, is_redirected) {
+                Ok(destination) => Some(destination),
+                Err(_) => continue,
+            },
+        };
+        begin(&worker, &clients, NewClient { stream, peer, aimed_at }, handshakes, place);
     }
+}
+
+/// A client connection that was just accepted or adopted.
+pub(crate) struct NewClient {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    /// The destination that the client of a transparent listener chose.
+    pub(crate) aimed_at: Option<SocketAddr>,
 }
 
 /// Starts the task of a connection. `handshakes` has the settings for TLS, and whether a PROXY
@@ -175,13 +192,17 @@ async fn accept(
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     clients: &Clients,
-    (stream, peer): (TcpStream, SocketAddr),
+    NewClient { stream, peer, aimed_at }: NewClient,
     handshakes: Option<(Option<ClientTls>, bool)>,
     place: Place,
 ) {
     let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
-    let state =
-        ConnectionState { idle: Rc::clone(&idle), activity: activity.clone(), presented: None };
+    let state = ConnectionState {
+        idle: Rc::clone(&idle),
+        activity: activity.clone(),
+        presented: None,
+        aimed_at,
+    };
     let worker = Rc::clone(worker);
     // The connection counts as idle only when its task waits for a request.
     activity.begin_work();

@@ -15,7 +15,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
 use crate::server::request_log::{Ended, ReadRequest, RequestLog};
-use crate::server::{http2, intercepting};
+use crate::server::{http2, intercepting, transparent};
 use crate::worker::{Course, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
@@ -39,6 +39,8 @@ pub(crate) struct ConnectionState {
     pub(crate) activity: Activity,
     /// What the client presented in its TLS handshake.
     pub(crate) presented: Option<HandshakeFacts>,
+    /// The destination that the client of a transparent listener chose.
+    pub(crate) aimed_at: Option<SocketAddr>,
 }
 
 pub(crate) async fn serve(
@@ -49,19 +51,23 @@ pub(crate) async fn serve(
 ) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     connection.presented.clone_from(&state.presented);
+    connection.aimed_at = state.aimed_at;
     loop {
         state.idle.set(connection.buffer.is_empty());
         state.activity.begin_wait(Instant::now());
-        match detect_protocol(&worker, &mut connection).await {
+        let next = match detect_protocol(&worker, &mut connection).await {
             ClientProtocol::Nothing => return connection.stream.say_goodbye(),
             ClientProtocol::Unknown => return worker.give_away(connection.stream, peer),
-            ClientProtocol::Http1 => {}
+            ClientProtocol::Http1 => serve_requests(&worker, &mut connection, peer, &state).await,
             ClientProtocol::Http2 => {
                 state.idle.set(false);
                 return http2::serve(&worker, &mut connection, peer, &state.activity).await;
             }
-        }
-        let inside = match serve_requests(&worker, &mut connection, peer, &state).await {
+            ClientProtocol::Other(destination) => {
+                serve_tunnel(&worker, &mut connection, peer, &state, destination).await
+            }
+        };
+        let inside = match next {
             NextStep::Enter(inside) => inside,
             NextStep::Move => return worker.give_away(connection.stream, peer),
             NextStep::Close | NextStep::ReadRequest => return,
@@ -71,6 +77,22 @@ pub(crate) async fn serve(
             None => return,
         }
     }
+}
+
+/// Serves a connection of a transparent listener that does not carry HTTP/1.1, as if the client had
+/// sent a CONNECT before. The client receives no answer to this CONNECT.
+async fn serve_tunnel(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    state: &ConnectionState,
+    destination: SocketAddr,
+) -> NextStep {
+    let head = transparent::connect_before(worker, connection, destination).await;
+    let Some(head) = head.filter(|_| state.activity.begin_work()) else { return NextStep::Close };
+    state.idle.set(false);
+    connection.is_muted = true;
+    answer_request(worker, connection, peer, state, (head, BodyLength::None, None)).await
 }
 
 /// Answers the HTTP/1.1 requests of a connection until no more follow. Returns the next step. After
@@ -103,6 +125,9 @@ async fn serve_requests(
 enum ClientProtocol {
     Http1,
     Http2,
+    /// The connection of a transparent listener carries another protocol, such as TLS. The value is
+    /// the destination of the connection.
+    Other(SocketAddr),
     /// The client closed the connection, or sent nothing within the time limit.
     Nothing,
     /// The client has sent nothing yet, and the connection moves to another proxy.
@@ -120,6 +145,11 @@ async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> 
     let mut deadline = Instant::now() + worker.settings().client_idle;
     loop {
         let begun = &connection.buffer[..];
+        let is_http1 =
+            begun.first().is_none_or(u8::is_ascii_uppercase) && !begun.starts_with(PREFACE);
+        if let (Some(destination), false) = (connection.aimed_at, is_http1) {
+            return ClientProtocol::Other(destination);
+        }
         match begun.len() {
             0 => {}
             _ if begun.starts_with(PREFACE) => return ClientProtocol::Http2,
@@ -179,7 +209,7 @@ async fn serve_request(
     state: &ConnectionState,
 ) -> NextStep {
     connection.rest();
-    let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
+    let progress = Rc::clone(&connection.progress);
     let can_move = connection.can_move();
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     state.idle.set(!receiver.has_begun());
@@ -209,12 +239,25 @@ async fn serve_request(
             return NextStep::Close;
         }
     };
-    let started = clock::monotonic();
-    worker.counters.add(Counter::Requests, 1);
     let mut refusal = None;
     if let Some(inside) = &connection.inside {
         (head, refusal) = inside.judge(head);
+    } else if let Some(destination) = connection.aimed_at {
+        (head, refusal) = transparent::absolute(head, destination);
     }
+    answer_request(worker, connection, peer, state, (head, body, refusal)).await
+}
+
+async fn answer_request(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    state: &ConnectionState,
+    (head, body, refusal): (RequestHead, BodyLength, Option<ErrorReason>),
+) -> NextStep {
+    let started = clock::monotonic();
+    worker.counters.add(Counter::Requests, 1);
+    let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
     let mut log =
         RequestLog::begin(worker, peer, started, ReadRequest::Head(head, over), &progress);
     let ReadRequest::Head(head, _) = &mut log.read else { return NextStep::Close };

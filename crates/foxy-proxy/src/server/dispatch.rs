@@ -4,8 +4,8 @@ use crate::answer;
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
 use crate::client::{Client, Receiver, Sender};
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::client_limits::LimitedClient;
-use crate::core::places::ClientBlock;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
@@ -44,10 +44,14 @@ pub(crate) async fn request(
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
-    let asks = ClientBlock::from(peer.ip());
+    let mut ends = ClientEnds { client: peer, reached: None };
+    let asks = ends.block();
     let file = auto_config_file(settings, head, over, client);
     let (user, refusal) = identified(worker, (head, over), client, peer.ip(), refusal).await;
     let asker = Asker { client: peer.ip(), user };
+    if settings.mode.names_clients() {
+        ends.reached = client.reached();
+    }
     let (mut receiver, mut sender) = client.split(settings.client_write);
     sender.sent_by(asker.user.clone());
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
@@ -68,9 +72,9 @@ pub(crate) async fn request(
         return (ended, sender.sent());
     }
     let key_of = |key| CacheKey::new(settings.rules.key(key));
-    let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
+    let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: ends };
     let (wanted, reason, update) = match planned {
-        Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
+        Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, ends)).await,
         Plan::Refuse(reason) => {
             let text = text.as_deref();
             let result = refused(worker, &mut sender, (head, options), reason, text).await;

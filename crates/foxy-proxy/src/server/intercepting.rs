@@ -17,7 +17,7 @@ use crate::upstream::{ConnectError, Origin};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
-use foxy_http::{RequestEvent, ResponseHead};
+use foxy_http::ResponseHead;
 use rustls::server::{Accepted, Acceptor};
 use rustls::{AlertDescription, ServerConfig};
 use std::io;
@@ -70,7 +70,8 @@ pub(crate) async fn opened(
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
     };
-    let (mut receiver, sender) = connection.split(worker.settings().client_write);
+    let is_at_tunnel = refusal.is_some() || connection.is_at_tunnel();
+    let (_, sender) = connection.split(worker.settings().client_write);
     let mut sender = Sender::Http1(sender);
     if let Some(error) = refusal {
         let reason = ErrorReason::Upstream(error.into());
@@ -80,8 +81,7 @@ pub(crate) async fn opened(
         let ended = Ended::from(result);
         return Some((ended, sender.sent()));
     }
-    // A CONNECT request has no body. All bytes after the head belong to the tunnel.
-    if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+    if !is_at_tunnel {
         return Some((Ended::Aborted(Aborted::Client), 0));
     }
     let outcome = CacheStatus::Local { detail: "intercepted" };

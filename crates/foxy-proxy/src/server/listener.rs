@@ -2,9 +2,10 @@
 //! It also has a copy of each socket that the caller opened. A connection of a Unix socket becomes
 //! a `TcpStream` value, because the system calls for both are the same.
 
+use crate::core::addresses::transparency::make_transparent;
 use crate::core::tls::ClientTls;
 use crate::settings::ProxySettings;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -31,14 +32,25 @@ pub enum ListenSocket {
     Unix(UnixListener),
 }
 
+/// The clients of a listening socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerKind {
+    /// The clients know the proxy, and use no TLS.
+    Plain,
+    /// The clients know the proxy, and use TLS.
+    Tls,
+    /// The clients do not know the proxy: rules of the kernel direct their connections to it.
+    Transparent,
+}
+
 /// Listening sockets of one address that the caller opened before the proxy started. Each worker
 /// accepts from at least one socket, and each socket has at least one worker.
 #[derive(Debug)]
 pub struct SharedListener {
     /// The sockets.
     pub sockets: Vec<ListenSocket>,
-    /// True if clients of this socket must use TLS.
-    pub is_tls: bool,
+    /// The clients of the sockets.
+    pub kind: ListenerKind,
     /// True if the service manager (systemd) opened the sockets. The proxy does not use this flag.
     pub is_given: bool,
 }
@@ -56,6 +68,19 @@ impl SharedListener {
 }
 
 impl ListenSocket {
+    /// Lets a TCP socket accept connections to addresses of other machines.
+    ///
+    /// # Errors
+    /// The process lacks the capability CAP_NET_ADMIN, or the socket is a Unix socket.
+    pub fn make_transparent(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => {
+                make_transparent(&SockRef::from(listener), listener.local_addr()?.ip())
+            }
+            Self::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Duplicates the socket.
     ///
     /// # Errors
@@ -116,38 +141,51 @@ impl Acceptor {
 /// A listening socket of one worker, with its TLS settings if its clients use TLS.
 pub(crate) struct WorkerListener {
     pub(crate) socket: ListenSocket,
+    pub(crate) kind: ListenerKind,
     pub(crate) tls: Option<ClientTls>,
 }
 
 /// The listening sockets of each worker, and the addresses on which the proxy listens.
 pub(crate) struct Bound {
     pub(crate) workers: Vec<Vec<WorkerListener>>,
-    /// The addresses in the settings. Addresses without TLS come first.
+    /// The addresses in the settings: without TLS, with TLS, and transparent.
     pub(crate) addresses: Vec<SocketAddr>,
     /// The TCP addresses of the sockets that the caller opened.
     pub(crate) shared: Vec<SocketAddr>,
     /// Copies of all sockets, grouped by address, for another process that takes over.
     pub(crate) sockets: Vec<SharedListener>,
+    /// True if rules of the kernel replace the destination of transparent connections.
+    is_redirected: bool,
 }
 
 impl Bound {
     /// Opens a socket per worker for each address in the settings.
     pub(crate) fn open(settings: &ProxySettings) -> Result<Self, (SocketAddr, io::Error)> {
+        use ListenerKind::{Plain, Tls, Transparent};
         let workers = (0..settings.workers.max(1)).map(|_| Vec::new()).collect();
         let (addresses, shared, sockets) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bound = Self { workers, addresses, shared, sockets };
+        let is_redirected = settings.is_redirected;
+        let mut bound = Self { workers, addresses, shared, sockets, is_redirected };
         for &wanted in &settings.listen {
-            bound.bind(wanted, None).map_err(|error| (wanted, error))?;
+            bound.bind(wanted, Plain, None).map_err(|error| (wanted, error))?;
         }
         if let Some(tls) = &settings.client_tls {
             for &wanted in &settings.listen_tls {
-                bound.bind(wanted, Some(tls)).map_err(|error| (wanted, error))?;
+                bound.bind(wanted, Tls, Some(tls)).map_err(|error| (wanted, error))?;
             }
+        }
+        for &wanted in &settings.listen_transparent {
+            bound.bind(wanted, Transparent, None).map_err(|error| (wanted, error))?;
         }
         Ok(bound)
     }
 
-    fn bind(&mut self, wanted: SocketAddr, tls: Option<&ClientTls>) -> io::Result<()> {
+    fn bind(
+        &mut self,
+        wanted: SocketAddr,
+        kind: ListenerKind,
+        tls: Option<&ClientTls>,
+    ) -> io::Result<()> {
         // The workers' sockets share one port, also with sockets of other programs. So this first
         // socket binds without sharing, and fails if another program already uses the port.
         let free = TcpListener::bind(wanted)?;
@@ -155,14 +193,14 @@ impl Bound {
         drop(free);
         let mut sockets = Vec::new();
         for worker in &mut self.workers {
-            let listener = listen(address)?;
+            let is_transparent = kind == ListenerKind::Transparent && !self.is_redirected;
+            let listener = listen(address, is_transparent)?;
             address = listener.local_addr()?;
             let socket = ListenSocket::Tcp(listener);
             sockets.push(socket.try_clone()?);
-            worker.push(WorkerListener { socket, tls: tls.cloned() });
+            worker.push(WorkerListener { socket, kind, tls: tls.cloned() });
         }
-        let is_tls = tls.is_some();
-        self.sockets.push(SharedListener { sockets, is_tls, is_given: false });
+        self.sockets.push(SharedListener { sockets, kind, is_given: false });
         self.addresses.push(address);
         Ok(())
     }
@@ -180,7 +218,8 @@ impl Bound {
         let turns = if sockets.is_empty() { 0 } else { sockets.len().max(workers) };
         for turn in 0..turns {
             let socket = sockets[turn % sockets.len()].try_clone()?;
-            self.workers[turn % workers].push(WorkerListener { socket, tls: tls.cloned() });
+            let (kind, tls) = (shared.kind, tls.cloned());
+            self.workers[turn % workers].push(WorkerListener { socket, kind, tls });
         }
         self.sockets.push(shared);
         Ok(())
@@ -189,8 +228,11 @@ impl Bound {
 
 /// Opens a listening socket for one worker. The socket shares the address with the sockets of the
 /// other workers (SO_REUSEPORT).
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, is_transparent: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if is_transparent {
+        make_transparent(&SockRef::from(&socket), address.ip())?;
+    }
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;

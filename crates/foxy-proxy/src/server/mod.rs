@@ -11,10 +11,10 @@ pub(crate) mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub mod moving;
-pub(crate) mod proxy_header;
 pub(crate) mod purger;
 pub(crate) mod request_log;
 pub(crate) mod steering;
+pub(crate) mod transparent;
 pub(crate) mod tunnelling;
 
 use crate::cache::compressions::Compressions;
@@ -33,7 +33,7 @@ use crate::flight::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::run_worker;
 use crate::server::handle::ProxyHandle;
-use crate::server::listener::{Bound, SharedListener, WorkerListener};
+use crate::server::listener::{Bound, ListenerKind, SharedListener, WorkerListener};
 use crate::server::moving::Adopter;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve, ServerStatus};
@@ -139,7 +139,7 @@ impl Proxy {
         let mut bound = Bound::open(&settings)
             .map_err(|(address, error)| StartError::Listen(address, error))?;
         for shared in parts.sockets {
-            let tls = settings.client_tls.as_ref().filter(|_| shared.is_tls);
+            let tls = settings.client_tls.as_ref().filter(|_| shared.kind == ListenerKind::Tls);
             bound.share(shared, tls).map_err(StartError::Worker)?;
         }
         settings.destinations.own.extend(bound.addresses.iter().chain(&bound.shared));
@@ -214,7 +214,7 @@ impl Proxy {
     }
 
     /// Returns the addresses in the settings, in the order of the settings: first the addresses
-    /// without TLS, then the addresses with TLS.
+    /// without TLS, then with TLS, then transparent addresses.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

@@ -5,7 +5,7 @@
 use crate::core::counters::Counter;
 use crate::core::idle_client::IdleClient;
 use crate::core::places::ClientBlock;
-use crate::server::accept::{Clients, begin, place, refuse};
+use crate::server::accept::{Clients, NewClient, begin, place, refuse};
 use crate::worker::{Course, Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,7 +52,8 @@ pub(crate) async fn adopt(
         match place {
             Ok((place, yielded)) => {
                 worker.counters.add(Counter::ConnectionsYielded, yielded.into());
-                begin(&worker, &clients, (stream, peer), None, place);
+                let client = NewClient { stream, peer, aimed_at: None };
+                begin(&worker, &clients, client, None, place);
             }
             Err(full) => refuse(&worker, stream, peer, false, full),
         }

@@ -3,9 +3,9 @@
 use crate::answer;
 use crate::client::Client;
 use crate::client::pacing::PacedConnection;
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::counters::Counter;
 use crate::core::outcome::ForwardReason;
-use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::request::access::MediaType;
 use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
@@ -16,7 +16,7 @@ use crate::server::request_log::Ended;
 use crate::upstream::{OpenTunnel, Origin, Responder, Tunnel, TunnelReport};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_http::{Headers, RequestEvent, RequestHead, ResponseHead};
+use foxy_http::{Headers, RequestHead, ResponseHead};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,15 +26,15 @@ pub(crate) async fn tunnel(
     client: &mut Client<'_>,
     head: &RequestHead,
     options: AnswerOptions,
-    (origin, asks): (Origin, ClientBlock),
+    (origin, ends): (Origin, ClientEnds),
 ) -> (Ended, u64) {
     if let Client::Http1(connection) = client
         && let Some(ended) =
-            intercepting::opened(worker, connection, options, (&origin, asks)).await
+            intercepting::opened(worker, connection, options, (&origin, ends.block())).await
     {
         return ended;
     }
-    let opened = worker.upstream.connect(&origin, asks, &via(worker, head)).await;
+    let opened = worker.upstream.connect(&origin, ends, &via(worker, head)).await;
     let OpenTunnel { stream, early, parent } = match opened {
         Ok(opened) => opened,
         Err(error) => {
@@ -51,12 +51,10 @@ pub(crate) async fn tunnel(
             return (ended, sender.sent());
         }
     };
-    // A CONNECT request has no body. All bytes after the head belong to the tunnel.
-    if let Client::Http1(connection) = client {
-        let (mut receiver, _) = connection.split(worker.settings().client_write);
-        if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
-            return (Ended::Aborted(Aborted::Client), 0);
-        }
+    if let Client::Http1(connection) = client
+        && !connection.is_at_tunnel()
+    {
+        return (Ended::Aborted(Aborted::Client), 0);
     }
     client.split(worker.settings().client_write).1.answered_by(Responder { parent, server: None });
     let outcome = forwarded(ForwardReason::Method, 200);

@@ -1,6 +1,7 @@
 //! Sends the requests of one worker to origins. Opens connections, keeps idle connections, and
 //! counts both. `exchange` runs the *exchanges*, each of which is one request and its response.
 
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::counters::Counters;
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -14,7 +15,7 @@ use crate::upstream::http2::{Http2Pool, OriginConnections};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
 use crate::upstream::route::{By, Route};
 use crate::upstream::sending::RequestBody;
-use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::settings::{OriginSource, UpstreamSettings};
 use crate::upstream::through::{ParentAttempts, ParentRoutes};
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
@@ -107,7 +108,12 @@ impl UpstreamClient {
             idle: settings.idle_timeout,
         };
         let shared = Rc::new(UpstreamCore {
-            dialer: Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout),
+            dialer: Dialer::new(
+                lookups,
+                policy,
+                settings.tls.clone(),
+                (settings.connect_timeout, settings.source),
+            ),
             pool: RefCell::new(Pool::new(limits)),
             http2_pool: RefCell::default(),
             counts: Cell::default(),
@@ -132,7 +138,7 @@ impl UpstreamClient {
     pub async fn connect(
         &self,
         origin: &Origin,
-        client: ClientBlock,
+        client: ClientEnds,
         via: &Headers,
     ) -> Result<OpenTunnel, ConnectError> {
         let UpstreamCore { dialer, parents, .. } = &*self.shared;
@@ -154,8 +160,9 @@ impl UpstreamClient {
                 }
             }
         }
-        let dialled = self.shared.counted(dialer.dial_tcp(origin, Some(client)).await);
-        dialled.map(|(stream, _)| OpenTunnel {
+        let source = self.shared.single_client(&Route::direct(origin.clone()), Some(client));
+        let dialled = dialer.dial_tcp(origin, Some(client.block()), source).await;
+        self.shared.counted(dialled).map(|(stream, _)| OpenTunnel {
             stream: Transport::Plain(stream),
             early: Bytes::new(),
             parent: None,
@@ -208,26 +215,41 @@ impl UpstreamCore {
 
     async fn dial_route(
         &self,
-        Route { origin, by }: &Route,
+        Route { origin, by, client }: &Route,
         offered: DialedProtocol,
-        client: Option<ClientBlock>,
+        asks: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
         let Some((parents, number)) = self.parents.as_ref().zip(by.parent()) else {
-            return self.dialer.dial(origin, offered, client).await;
+            return self.dialer.dial(origin, offered, asks, *client).await;
         };
         if let By::Parent(_) = by {
             let stream = Transport::Plain(parents.dial_parent(&self.dialer, number).await?);
             return Ok(Dialled { stream, spoken: DialedProtocol::Http1 });
         }
         let opened = parents.open_tunnel(&self.dialer, number, origin, None).await;
-        let (stream, early) = opened?;
+        let (mut stream, early) = opened?;
         if !early.is_empty() {
             // A TLS server sends nothing before the client's first message, so these bytes are an
             // error.
             return Err(ParentFailure::Failed.into());
         }
         let limit = Instant::now() + self.dialer.connect_timeout(origin);
+        self.dialer.send_header(origin, *client, &mut stream, limit).await?;
         self.dialer.secure(origin, stream, offered, limit).await
+    }
+
+    /// Returns the client that alone may use connections on `route`, because the origin sees the
+    /// client's address. Returns `None` if all clients may use them.
+    pub(crate) fn single_client(
+        &self,
+        route: &Route,
+        client: Option<ClientEnds>,
+    ) -> Option<ClientEnds> {
+        if route.origin.group().is_some_and(|group| group.proxy_header.is_some()) {
+            return client;
+        }
+        let is_source = self.settings.source == OriginSource::Client && route.by == By::Direct;
+        client.filter(|_| is_source).map(ClientEnds::without_ports)
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {

@@ -2,6 +2,9 @@
 //! Eyeballs (RFC 8305, without its sorting by history). Then does the TLS handshake. Does not speak
 //! HTTP, and keeps no connection.
 
+use crate::core::addresses::client_ends::ClientEnds;
+use crate::core::addresses::proxy_header;
+use crate::core::addresses::transparency::connect_from;
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
@@ -9,6 +12,7 @@ use crate::upstream::address::resolve::{Host, Lookups, read_host};
 use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::origins::group::{GroupMember, GroupSettings};
+use crate::upstream::settings::OriginSource;
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -17,6 +21,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
@@ -62,6 +67,7 @@ pub(crate) struct Dialer {
     policy: Rc<DestinationPolicy>,
     tls: OriginTls,
     timeout: Duration,
+    source: OriginSource,
     is_own: fn(IpAddr) -> io::Result<bool>,
 }
 
@@ -70,9 +76,9 @@ impl Dialer {
         lookups: Lookups,
         policy: Rc<DestinationPolicy>,
         tls: OriginTls,
-        timeout: Duration,
+        (timeout, source): (Duration, OriginSource),
     ) -> Self {
-        Self { lookups, policy, tls, timeout, is_own }
+        Self { lookups, policy, tls, timeout, source, is_own }
     }
 
     pub(crate) fn policy(&self) -> &DestinationPolicy {
@@ -85,10 +91,27 @@ impl Dialer {
         &self,
         origin: &Origin,
         offered: DialedProtocol,
-        client: Option<ClientBlock>,
+        asks: Option<ClientBlock>,
+        client: Option<ClientEnds>,
     ) -> Result<Dialled, ConnectError> {
-        let (stream, deadline) = self.dial_tcp(origin, client).await?;
+        let (mut stream, deadline) = self.dial_tcp(origin, asks, client).await?;
+        self.send_header(origin, client, &mut stream, deadline).await?;
         self.secure(origin, stream, offered, deadline).await
+    }
+
+    /// Sends the PROXY header on a new connection, if the operator wants it for this origin.
+    pub(crate) async fn send_header(
+        &self,
+        origin: &Origin,
+        client: Option<ClientEnds>,
+        stream: &mut TcpStream,
+        deadline: Instant,
+    ) -> Result<(), ConnectError> {
+        let version = origin.group().and_then(|group| group.proxy_header);
+        let Some(version) = version else { return Ok(()) };
+        let header = proxy_header::header(version, client);
+        let sent = timeout_at(deadline, stream.write_all(&header)).await;
+        sent.map_err(|_| ConnectError::TimedOut)?.map_err(|error| ConnectError::from(&error))
     }
 
     /// Does the TLS handshake on a connection to an `https` origin. Returns a connection to any
@@ -127,17 +150,20 @@ impl Dialer {
         }
     }
 
-    /// Opens a new TCP connection to `origin`, with Nagle's algorithm off. Also returns the
-    /// deadline for the TLS handshake.
+    /// Opens a new TCP connection to `origin`, with Nagle's algorithm off. The name look-up is for
+    /// the client `asks`. Uses the address of `client` as the source address, if the operator wants
+    /// this. Also returns the deadline for the TLS handshake.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
-        client: Option<ClientBlock>,
+        asks: Option<ClientBlock>,
+        client: Option<ClientEnds>,
     ) -> Result<(TcpStream, Instant), ConnectError> {
-        let addresses = self.addresses(origin, client).await?;
+        let mut addresses = self.addresses(origin, asks).await?;
+        let source = self.source_for(client, &mut addresses);
         let deadline = Instant::now() + self.connect_timeout(origin);
-        let stream =
-            timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
+        let connected = timeout_at(deadline, race(&addresses, source)).await;
+        let stream = connected.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
             .local_addr()
             .and_then(|local| Ok((local, stream.peer_addr()?)))
@@ -145,6 +171,24 @@ impl Dialer {
         self.policy.check_connection(local, peer, origin.chosen)?;
         stream.set_nodelay(true).map_err(|error| ConnectError::from(&error))?;
         Ok((stream, deadline))
+    }
+
+    /// Returns the source address for a connection on behalf of a client, and removes the addresses
+    /// of the other family. Returns `None` if the connection uses an address of this machine. No
+    /// other machine can answer to a loopback address.
+    fn source_for(
+        &self,
+        client: Option<ClientEnds>,
+        addresses: &mut Vec<SocketAddr>,
+    ) -> Option<IpAddr> {
+        let client = client.filter(|_| self.source == OriginSource::Client)?;
+        let source = client.client.ip().to_canonical();
+        let fits = |address: &SocketAddr| address.is_ipv4() == source.is_ipv4();
+        if source.is_loopback() || !addresses.iter().any(fits) {
+            return None;
+        }
+        addresses.retain(fits);
+        Some(source)
     }
 
     /// Returns the time limit for connecting to `origin`, which the operator can set for each
@@ -220,12 +264,12 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
 
 /// Returns the first connection that succeeds. Tries the next address after [`STAGGER`], or as soon
 /// as an attempt fails. If every attempt fails, returns the first failure.
-async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
+async fn race(addresses: &[SocketAddr], source: Option<IpAddr>) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
     let mut failure = None;
     loop {
-        attempts.extend(waiting.next().map(|&address| TcpStream::connect(address)));
+        attempts.extend(waiting.next().map(|&address| connect(address, source)));
         tokio::select! {
             biased;
             Some(attempt) = attempts.next() => match attempt {
@@ -238,6 +282,13 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
         if attempts.is_empty() && waiting.len() == 0 {
             return Err(failure.unwrap_or(ConnectError::Failed));
         }
+    }
+}
+
+async fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    match source {
+        Some(source) => connect_from(source, address).await,
+        None => TcpStream::connect(address).await,
     }
 }
 

@@ -30,7 +30,12 @@ fn dialer(answers: &[&[&str]], allowed: &[&str]) -> Dialer {
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), LIMITS);
     let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
     let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
-    Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5))
+    Dialer::new(
+        lookups,
+        Rc::new(policy),
+        OriginTls::default(),
+        (Duration::from_secs(5), OriginSource::default()),
+    )
 }
 
 async fn listening() -> (TcpListener, u16) {
@@ -57,11 +62,11 @@ async fn a_name_that_turns_to_loopback_is_refused_by_the_address_dialled() {
     let dialer = dialer(&[&["127.0.0.1"], &["10.0.0.1"]], &[]);
     let refused = |reason| Err(ConnectError::Forbidden(reason));
     assert_eq!(
-        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None, None).await.map(drop),
         refused(DestinationRefusal::Loopback)
     );
     assert_eq!(
-        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None, None).await.map(drop),
         refused(DestinationRefusal::Private)
     );
 }
@@ -87,7 +92,7 @@ async fn literals_pass_the_same_policy() {
         let origin = Origin::new(Scheme::Http, host, port, ChosenBy::Client);
         let expected = Err(ConnectError::Forbidden(DestinationRefusal::Loopback));
         assert_eq!(
-            dialer.dial(&origin, DialedProtocol::Http1, None).await.map(drop),
+            dialer.dial(&origin, DialedProtocol::Http1, None, None).await.map(drop),
             expected,
             "{host}"
         );
@@ -99,7 +104,7 @@ async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
     let dialled = dialer
-        .dial(&named(port), DialedProtocol::Http1, None)
+        .dial(&named(port), DialedProtocol::Http1, None, None)
         .await
         .expect("the allowed address answers");
     assert_eq!(
@@ -114,7 +119,7 @@ async fn an_address_that_refuses_gives_way_to_the_next() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
     let dialled = dialer
-        .dial(&named(port), DialedProtocol::Http1, None)
+        .dial(&named(port), DialedProtocol::Http1, None, None)
         .await
         .expect("the last address answers");
     assert_eq!(
@@ -129,7 +134,7 @@ async fn a_port_where_nothing_listens_is_named_refused() {
     drop(listener);
     let dialer = dialer(&[&["127.0.0.1"]], &["127.0.0.0/8"]);
     assert_eq!(
-        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None, None).await.map(drop),
         Err(ConnectError::ConnectionRefused)
     );
 }
@@ -141,11 +146,15 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
     let allowed = vec!["0.0.0.0/0".parse().expect("block")];
     let policy = DestinationPolicy { own, allowed, ..DestinationPolicy::default() };
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), LIMITS);
-    let dialer =
-        Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
+    let dialer = Dialer::new(
+        lookups,
+        Rc::new(policy),
+        OriginTls::default(),
+        (Duration::from_secs(5), OriginSource::default()),
+    );
     let origin = Origin::new(Scheme::Http, "127.0.0.1", port, ChosenBy::Client);
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
-    assert_eq!(dialer.dial(&origin, DialedProtocol::Http1, None).await.map(drop), expected);
+    assert_eq!(dialer.dial(&origin, DialedProtocol::Http1, None, None).await.map(drop), expected);
 }
 
 #[test]

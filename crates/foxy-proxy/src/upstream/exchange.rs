@@ -2,7 +2,7 @@
 //! connection, with either HTTP version. The request is sent while the response is read, so that
 //! the proxy notices an early answer. An incomplete response never counts as complete.
 
-use crate::core::places::ClientBlock;
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
@@ -59,7 +59,7 @@ pub struct UpstreamExchange {
     /// The attempts with the servers of the operator's origin. `None` if the origin has no servers
     /// to choose from.
     servers: Option<Box<ServerAttempts>>,
-    client: Option<ClientBlock>,
+    client: Option<ClientEnds>,
     request: OutgoingRequest,
     link: Option<Link>,
     over_http1: bool,
@@ -115,9 +115,9 @@ impl UpstreamExchange {
         }
     }
 
-    /// Sets the client for whom the exchange looks up the origin's name. The number of simultaneous
-    /// look-ups of a client is limited.
-    pub fn asked_by(self, client: ClientBlock) -> Self {
+    /// Sets the client for whom the exchange connects to the origin. The number of simultaneous
+    /// name look-ups of a client is limited.
+    pub fn asked_by(self, client: ClientEnds) -> Self {
         Self { client: Some(client), ..self }
     }
 
@@ -216,7 +216,7 @@ impl UpstreamExchange {
             let wanted = ReachOptions {
                 http2: head.is_some(),
                 kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
-                client: self.client,
+                client: self.client.map(ClientEnds::block),
             };
             let reached = match self.shared.reach(&self.route, wanted).await {
                 Ok(reached) => reached,
@@ -265,6 +265,7 @@ impl UpstreamExchange {
             self.route = parents.choose_route(self.shared.dialer(), attempts)?;
             parents.adapt(&mut self.request, attempts, self.route.by);
         }
+        self.route.client = self.shared.single_client(&self.route, self.client);
         Ok(())
     }
 

@@ -44,7 +44,7 @@ pub use parents::{
 };
 pub(crate) use route::Responder;
 pub use sending::{BodyPiece, BodySender, RequestBody};
-pub use settings::{OriginHttp2, UpstreamSettings};
+pub use settings::{OriginHttp2, OriginSource, UpstreamSettings};
 pub(crate) use through::expected_way;
 pub use tls::{Authorities, AuthoritiesError, OriginTls, OwnCertificate};
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -1,6 +1,7 @@
 //! The *route* to an origin: directly, or through a parent proxy. Idle connections are found by
 //! their route.
 
+use crate::core::addresses::client_ends::ClientEnds;
 use crate::upstream::dial::Origin;
 use crate::upstream::origins::group::GroupMember;
 
@@ -34,6 +35,9 @@ pub(crate) struct Route {
     /// request.
     pub(crate) origin: Origin,
     pub(crate) by: By,
+    /// The single client that connections on this route serve, because the origin sees its address.
+    /// `None` if all clients share the connections.
+    pub(crate) client: Option<ClientEnds>,
 }
 
 /// The servers that answered a request, for the access log.
@@ -47,6 +51,6 @@ pub(crate) struct Responder {
 
 impl Route {
     pub(crate) const fn direct(origin: Origin) -> Self {
-        Self { origin, by: By::Direct }
+        Self { origin, by: By::Direct, client: None }
     }
 }

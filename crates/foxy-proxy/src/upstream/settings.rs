@@ -41,8 +41,22 @@ pub struct UpstreamSettings {
     /// Largest number of name look-ups at the same time for one client. The proxy refuses further
     /// look-ups.
     pub lookups_per_client: usize,
+    /// The source address of connections to origins.
+    pub source: OriginSource,
     /// Limits for the head, trailers and interim responses of a response.
     pub limits: foxy_http::Limits,
+}
+
+/// The source address of connections to origins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OriginSource {
+    /// An address of the proxy's machine.
+    #[default]
+    Proxy,
+    /// The address of the client, if the origin has an address of the same family. The process
+    /// needs the capability CAP_NET_ADMIN, and the network must route the answers to the proxy.
+    /// Such connections serve a single client.
+    Client,
 }
 
 impl Default for UpstreamSettings {
@@ -61,6 +75,7 @@ impl Default for UpstreamSettings {
             idle_total: 1024,
             lookups: 512,
             lookups_per_client: 128,
+            source: OriginSource::default(),
             limits: foxy_http::Limits::default(),
         }
     }

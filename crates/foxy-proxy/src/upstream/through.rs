@@ -59,9 +59,10 @@ impl ParentAttempts {
     }
 
     /// Returns the scheme that a parent must serve to receive the request. A tunnel counts as
-    /// https, because it usually carries TLS.
+    /// https, because it usually carries TLS. A PROXY header reaches the origin only in a tunnel.
     fn scheme(&self) -> Scheme {
-        if self.is_tunnel { Scheme::Https } else { self.origin.scheme }
+        let has_header = self.origin.group().is_some_and(|group| group.proxy_header.is_some());
+        if self.is_tunnel || has_header { Scheme::Https } else { self.origin.scheme }
     }
 
     fn aim<'a>(&'a self, key: &'a [u8]) -> Aim<'a> {
@@ -140,7 +141,7 @@ impl ParentRoutes {
             By::Parent(number) => origin_of(self.parents.parent(number)),
             By::Direct | By::Tunnel(_) => attempts.origin.clone(),
         };
-        Ok(Route { origin, by })
+        Ok(Route { origin, by, client: None })
     }
 
     /// Notes that the parent of a route has failed before a byte of the request was sent. Fails
@@ -168,7 +169,7 @@ impl ParentRoutes {
         dialer: &Dialer,
         number: usize,
     ) -> Result<TcpStream, ConnectError> {
-        let dialled = dialer.dial_tcp(&origin_of(self.parents.parent(number)), None).await;
+        let dialled = dialer.dial_tcp(&origin_of(self.parents.parent(number)), None, None).await;
         dialled.map(|(stream, _)| stream).map_err(|error| match error {
             ConnectError::OutOfResources => error,
             ConnectError::Forbidden(DestinationRefusal::OwnAddress) => ParentFailure::Loop.into(),

@@ -17,6 +17,7 @@ mod origin_tls;
 mod origins {
     pub mod bench;
     mod judging;
+    mod naming;
     mod repeating;
     mod routing;
     mod tls;

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::listeners::{OpenSockets, shared};
-use foxy_proxy::server::listener::ListenSocket;
+use foxy_proxy::server::listener::{ListenSocket, ListenerKind};
 use listenfd::ListenFd;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
@@ -18,6 +18,7 @@ pub enum Purpose {
     Listen,
     ListenTls,
     Admin,
+    ListenTransparent,
 }
 
 impl Purpose {
@@ -27,6 +28,16 @@ impl Purpose {
             Self::Listen => "--listen",
             Self::ListenTls => "--listen-tls",
             Self::Admin => "--admin",
+            Self::ListenTransparent => "--listen-transparent",
+        }
+    }
+
+    /// Returns the clients of a socket with this use.
+    pub const fn kind(self) -> ListenerKind {
+        match self {
+            Self::Listen | Self::Admin => ListenerKind::Plain,
+            Self::ListenTls => ListenerKind::Tls,
+            Self::ListenTransparent => ListenerKind::Transparent,
         }
     }
 
@@ -35,6 +46,7 @@ impl Purpose {
     fn named(name: &str) -> Option<Self> {
         match name {
             "listen-tls" => Some(Self::ListenTls),
+            "listen-transparent" => Some(Self::ListenTransparent),
             "admin" => Some(Self::Admin),
             "" | "listen" | "unknown" => Some(Self::Listen),
             unit if unit.ends_with(".socket") => Some(Self::Listen),
@@ -55,7 +67,10 @@ pub fn take(names: &str) -> Result<OpenSockets, Failure> {
             Failure::Unusable(format!("systemd passes foxy the socket {index} ({name:?}): {why}"))
         };
         let purpose = Purpose::named(name).ok_or_else(|| {
-            refuse("set FileDescriptorName= of its unit to listen, listen-tls or admin")
+            refuse(
+                "set FileDescriptorName= of its unit to listen, listen-tls, listen-transparent or \
+                 admin",
+            )
         })?;
         let socket = take_one(&mut given, index)
             .ok_or_else(|| refuse("use ListenStream= and Accept=no in its unit"))?;
@@ -84,6 +99,7 @@ mod tests {
             ("foxy.socket", Some(Purpose::Listen)),
             ("listen", Some(Purpose::Listen)),
             ("listen-tls", Some(Purpose::ListenTls)),
+            ("listen-transparent", Some(Purpose::ListenTransparent)),
             ("admin", Some(Purpose::Admin)),
             ("metrics", None),
         ] {

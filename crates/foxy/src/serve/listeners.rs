@@ -8,7 +8,9 @@ use crate::serve::trial::{Finding, Severity};
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
 use foxy_base::clock;
-use foxy_proxy::server::listener::{ListenSocket, SharedListener};
+use foxy_proxy::core::addresses::transparency::make_transparent;
+use foxy_proxy::server::listener::{ListenSocket, ListenerKind, SharedListener};
+use socket2::SockRef;
 use std::fmt::Display;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -17,6 +19,10 @@ use std::time::Duration;
 /// Longest wait for a killed process to release its address or its stores.
 const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
 const PREDECESSOR_POLL: Duration = Duration::from_millis(10);
+
+/// Error number EPERM: foxy lacks a capability.
+const NOT_PERMITTED: i32 = 1;
+const NET_ADMIN: &str = "give foxy the capability CAP_NET_ADMIN";
 
 /// Error number EAFNOSUPPORT: the system does not support this kind of address, such as IPv6.
 const NO_SUCH_FAMILY: i32 = 97;
@@ -27,10 +33,11 @@ pub struct ProxyListeners {
     /// TCP addresses of plain listeners. Each worker opens a socket of its own for each address.
     pub listen: Vec<SocketAddr>,
     pub listen_tls: Vec<SocketAddr>,
+    pub listen_transparent: Vec<SocketAddr>,
     /// Sockets that all workers share.
     pub shared: Vec<SharedListener>,
-    /// Addresses of the sockets in `shared`, for the start-up message. The flag is true for TLS.
-    pub shown: Vec<(ListenAddress, bool)>,
+    /// Addresses of the sockets in `shared`, for the start-up message.
+    pub shown: Vec<(ListenAddress, ListenerKind)>,
 }
 
 impl ProxyListeners {
@@ -66,11 +73,13 @@ impl Listeners {
         let lists = [
             (Purpose::Listen, &network.listen),
             (Purpose::ListenTls, &network.listen_tls),
+            (Purpose::ListenTransparent, &network.listen_transparent),
             (Purpose::Admin, &network.admin),
         ];
         for (purpose, addresses) in lists {
+            let bind = Binding::of(purpose, network);
             for address in addresses {
-                self.open_address(purpose, address, &mut inherited)
+                self.open_address((purpose, bind), address, &mut inherited)
                     .map_err(|error| cannot_listen(address, purpose.flag(), &error))?;
             }
         }
@@ -79,7 +88,7 @@ impl Listeners {
 
     fn open_address(
         &mut self,
-        purpose: Purpose,
+        (purpose, binding): (Purpose, Binding),
         address: &ListenAddress,
         inherited: &mut OpenSockets,
     ) -> std::io::Result<()> {
@@ -100,7 +109,7 @@ impl Listeners {
         }
         let bind = |wanted: SocketAddr| match take(inherited, purpose, |open| meets(open, wanted)) {
             Some(shared) => Ok(BoundTcp::Inherited(shared)),
-            None => bind(wanted).map(BoundTcp::New),
+            None => binding.bind(wanted).map(BoundTcp::New),
         };
         for (wanted, bound) in tcp(address, bind)? {
             match (bound, purpose) {
@@ -110,6 +119,9 @@ impl Listeners {
                 }
                 (BoundTcp::New(_), Purpose::Listen) => self.proxy.listen.push(wanted),
                 (BoundTcp::New(_), Purpose::ListenTls) => self.proxy.listen_tls.push(wanted),
+                (BoundTcp::New(_), Purpose::ListenTransparent) => {
+                    self.proxy.listen_transparent.push(wanted);
+                }
             }
         }
         Ok(())
@@ -126,9 +138,8 @@ impl Listeners {
         for (purpose, shared) in given {
             match purpose {
                 Purpose::Admin if is_default("admin") => network.admin.clear(),
-                Purpose::Listen | Purpose::ListenTls if is_default("listen") => {
-                    network.listen.clear();
-                }
+                Purpose::Admin => {}
+                _ if is_default("listen") => network.listen.clear(),
                 _ => {}
             }
             listeners.add(purpose, shared);
@@ -149,7 +160,7 @@ impl ProxyListeners {
     /// Adds sockets that all workers share.
     pub fn add(&mut self, shared: SharedListener) {
         let address = shared.sockets.first().and_then(address_of);
-        self.shown.extend(address.map(|address| (address, shared.is_tls)));
+        self.shown.extend(address.map(|address| (address, shared.kind)));
         self.shared.push(shared);
     }
 }
@@ -157,7 +168,7 @@ impl ProxyListeners {
 /// Returns a listener that consists of a single socket. `is_given` is true if systemd opened the
 /// socket.
 pub fn shared(purpose: Purpose, socket: ListenSocket, is_given: bool) -> SharedListener {
-    SharedListener { sockets: vec![socket], is_tls: purpose == Purpose::ListenTls, is_given }
+    SharedListener { sockets: vec![socket], kind: purpose.kind(), is_given }
 }
 
 /// Removes from the list, and returns, the first listener that has this use and whose address
@@ -196,15 +207,19 @@ pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
 /// Tries whether foxy could listen at every address of the settings, and reports the failures.
 pub fn try_out(network: &Network) -> Vec<Finding> {
     let lists = [
-        ("listen", &network.listen),
-        ("listen-tls", &network.listen_tls),
-        ("admin", &network.admin),
+        ("listen", &network.listen, Purpose::Listen),
+        ("listen-tls", &network.listen_tls, Purpose::ListenTls),
+        ("listen-transparent", &network.listen_transparent, Purpose::ListenTransparent),
+        ("admin", &network.admin, Purpose::Admin),
     ];
-    let all = lists.into_iter().flat_map(|(key, list)| list.iter().map(move |at| (key, at)));
-    let judge = |(key, address): (&'static str, &ListenAddress)| {
+    let all = lists.into_iter().flat_map(|(key, list, purpose)| {
+        let binding = Binding::of(purpose, network);
+        list.iter().map(move |at| (key, at, binding))
+    });
+    let judge = |(key, address, binding): (&'static str, &ListenAddress, Binding)| {
         let tried = match address {
             ListenAddress::Unix(path) => socket_file::try_out(path),
-            _ => tcp(address, bind).map(drop),
+            _ => tcp(address, |wanted| binding.bind(wanted)).map(drop),
         };
         let error = tried.err()?;
         let is_in_use = error.kind() == ErrorKind::AddrInUse;
@@ -212,7 +227,7 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
         let message = cannot_listen(address, &format!("--{key}"), &error).to_string();
         Some(Finding { key, severity, message })
     };
-    all.filter_map(judge).collect()
+    all.filter_map(judge).chain(origin_source(network)).collect()
 }
 
 /// Calls `bind` for each TCP address of `address`, and returns the results. If the machine has no
@@ -239,11 +254,63 @@ fn tcp<T>(
     Ok(bound)
 }
 
-/// Binds an address without SO_REUSEPORT, so that this fails while another process uses the
-/// address.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
-    patiently(is_in_use, || TcpListener::bind(address))
+/// Whether a listener must accept connections to addresses of other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Binding {
+    Usual,
+    Transparent,
+}
+
+impl Binding {
+    fn of(purpose: Purpose, network: &Network) -> Self {
+        let is_tproxy = !network.is_redirected();
+        if purpose == Purpose::ListenTransparent && is_tproxy {
+            Self::Transparent
+        } else {
+            Self::Usual
+        }
+    }
+
+    /// Binds an address without SO_REUSEPORT, so that this fails while another process uses the
+    /// address.
+    fn bind(self, address: SocketAddr) -> std::io::Result<TcpListener> {
+        let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
+        let listener = patiently(is_in_use, || TcpListener::bind(address))?;
+        if self == Self::Transparent {
+            make_transparent(&SockRef::from(&listener), address.ip())?;
+        }
+        Ok(listener)
+    }
+}
+
+/// Lets the transparent sockets of systemd accept connections to addresses of other machines, and
+/// checks whether foxy may connect with the addresses of clients.
+pub fn check_transparency(network: &Network, proxy: &ProxyListeners) -> Result<(), Failure> {
+    let transparent = proxy
+        .shared
+        .iter()
+        .filter(|shared| shared.kind == ListenerKind::Transparent && !network.is_redirected());
+    for socket in transparent.flat_map(|shared| &shared.sockets) {
+        socket.make_transparent().map_err(|error| {
+            let text = format!(
+                "systemd passes foxy a socket for `listen-transparent`: {error}; {NET_ADMIN}, or \
+                 set Transparent=yes in the socket's unit"
+            );
+            Failure::Unusable(text)
+        })?;
+    }
+    match origin_source(network) {
+        Some(finding) => Err(Failure::Unusable(finding.message)),
+        None => Ok(()),
+    }
+}
+
+/// Reports whether foxy lacks the right to connect with the addresses of clients.
+fn origin_source(network: &Network) -> Option<Finding> {
+    let bound = || Binding::Transparent.bind((Ipv4Addr::LOCALHOST, 0).into());
+    let error = (network.origin_source == "client").then(bound)?.err()?;
+    let message = format!("`origin-source = \"client\"`: {error}; {NET_ADMIN}");
+    Some(Finding { key: "origin-source", severity: Severity::Error, message })
 }
 
 fn has_no_ipv6(wanted: SocketAddr, error: &Error) -> bool {
@@ -271,6 +338,7 @@ pub fn patiently<T, E>(
 
 pub fn cannot_listen(address: impl Display, flag: &str, error: &Error) -> Failure {
     let remedy = match error.kind() {
+        _ if error.raw_os_error() == Some(NOT_PERMITTED) => NET_ADMIN,
         ErrorKind::AddrInUse => "stop the program that listens there, or give another address",
         ErrorKind::AddrNotAvailable => {
             "this machine does not have the address; `ip address` shows its addresses"
@@ -304,7 +372,7 @@ mod tests {
         let opened = Listeners::default()
             .open(&network(vec![ListenAddress::Socket(any)]), inherited.split_off(1))
             .expect("opened");
-        assert_eq!(opened.proxy.shown, [(open.clone(), false)]);
+        assert_eq!(opened.proxy.shown, [(open.clone(), ListenerKind::Plain)]);
         assert!(opened.proxy.listen.is_empty() && opened.proxy.shared.len() == 1);
         let other =
             Listeners::default().open(&network(vec![ListenAddress::Socket(any)]), inherited);

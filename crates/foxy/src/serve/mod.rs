@@ -36,6 +36,7 @@ pub use welcome::OpenStore;
 use crate::failure::Failure;
 use crate::settings::{Loaded, Settings, exposure};
 use crate::signals;
+use foxy_proxy::server::listener::ListenerKind;
 use listeners::{Listeners, OpenSockets, ProxyListeners, address_of};
 use operator::Operator;
 use std::rc::Rc;
@@ -74,6 +75,7 @@ fn serve(
     let is_default = |key: &str| loaded.source(key).is_none();
     let listeners = Listeners::activate(given, &mut network, is_default);
     judge_activated(settings, &listeners.proxy)?;
+    listeners::check_transparency(&network, &listeners.proxy)?;
     let Listeners { proxy, admin, files } = listeners.open(&network, inherited)?;
     let addresses = admin.iter().flat_map(|shared| &shared.sockets).filter_map(address_of);
     let own: Vec<_> = addresses.flat_map(|address| address.sockets()).collect();
@@ -91,12 +93,13 @@ fn serve(
 /// Refuses a socket of systemd where the settings forbid it as an address: TLS without a
 /// certificate, or an open proxy.
 fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Failure> {
-    if proxy.shared.iter().any(|socket| socket.is_tls) && !settings.has_certificates() {
+    let is_tls = |kind: ListenerKind| kind == ListenerKind::Tls;
+    if proxy.shared.iter().any(|socket| is_tls(socket.kind)) && !settings.has_certificates() {
         let text = "systemd passes foxy a socket for TLS; give `tls-certificate` and `tls-key`";
         return Err(Failure::Unusable(text.into()));
     }
     let mut exposed = proxy.shown.iter().filter(|(address, _)| address.is_exposed());
     let refusal =
-        exposed.find_map(|(address, is_tls)| exposure::refusal(settings, address, *is_tls));
+        exposed.find_map(|(address, kind)| exposure::refusal(settings, address, is_tls(*kind)));
     refusal.map_or(Ok(()), |message| Err(Failure::Unusable(message)))
 }

@@ -36,7 +36,7 @@ use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::handle::ProxyHandle;
-use foxy_proxy::server::listener::SharedListener;
+use foxy_proxy::server::listener::{ListenerKind, SharedListener};
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamSettings};
@@ -53,8 +53,8 @@ const DEPARTURE_POLL: Duration = Duration::from_millis(50);
 /// All open parts of a running proxy.
 pub struct RunningProxy {
     pub(super) proxy: Proxy,
-    /// Addresses and paths at which clients reach the proxy. The flag is true for TLS.
-    pub(super) addresses: Vec<(ListenAddress, bool)>,
+    /// Addresses and paths at which clients reach the proxy.
+    pub(super) addresses: Vec<(ListenAddress, ListenerKind)>,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
     /// TLS settings for connections to an ACME authority.
@@ -216,7 +216,8 @@ pub fn open(
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
     let interception = interception(settings, extra.interception)?;
-    let own = [&listeners.listen[..], &listeners.listen_tls, &extra.own].concat();
+    let ProxyListeners { listen, listen_tls, listen_transparent, shared, shown } = listeners;
+    let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
     let (parent_settings, parent_lines) = parents::open(settings, &own)?;
     let users = users_file::of(settings)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
@@ -237,11 +238,11 @@ pub fn open(
     room.report_shortage(settings.limits.connections);
     let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
     let upstream = UpstreamSettings { idle_total: room.idle, parents, ..base.upstream.clone() };
-    let ProxyListeners { listen, listen_tls, shared, shown } = listeners;
-    let plain = listen.len();
+    let counts = [listen.len(), listen_tls.len()];
     let proxy_settings = ProxySettings {
         listen,
         listen_tls,
+        listen_transparent,
         descriptors_for_connections: room.clients,
         upstream,
         client_tls: certificates.as_ref().map(|certificates| certificates.tls.clone()),
@@ -264,7 +265,7 @@ pub fn open(
     };
     let proxy = start(proxy_settings, parts)?;
     Ok(RunningProxy {
-        addresses: bound_addresses(&proxy, plain).chain(shown).collect(),
+        addresses: bound_addresses(&proxy, counts).chain(shown).collect(),
         proxy,
         token,
         certificates,
@@ -301,11 +302,19 @@ fn with_switch(purges: &mut Purges) -> Arc<SwitchingKeeper> {
     keeper
 }
 
-/// Returns the addresses on which the proxy listens. The first `plain` addresses are without TLS.
-/// The others are with TLS, and have the flag true.
-fn bound_addresses(proxy: &Proxy, plain: usize) -> impl Iterator<Item = (ListenAddress, bool)> {
+/// Returns the addresses on which the proxy listens. The counts are the numbers of plain addresses
+/// and of addresses with TLS.
+fn bound_addresses(
+    proxy: &Proxy,
+    [plain, tls]: [usize; 2],
+) -> impl Iterator<Item = (ListenAddress, ListenerKind)> {
+    let kind = move |index| match index {
+        _ if index < plain => ListenerKind::Plain,
+        _ if index < plain + tls => ListenerKind::Tls,
+        _ => ListenerKind::Transparent,
+    };
     let bound = proxy.addresses().iter().enumerate();
-    bound.map(move |(index, &address)| (ListenAddress::Socket(address), index >= plain))
+    bound.map(move |(index, &address)| (ListenAddress::Socket(address), kind(index)))
 }
 
 fn mode(groups: Vec<GroupSettings>, seed: u64) -> Mode {

@@ -22,7 +22,7 @@ use crate::signals::{SignalWish, Signals};
 use crate::terminal::{self, Level};
 use foxy_base::clock;
 use foxy_proxy::cache::purge::PurgeKeeper;
-use foxy_proxy::server::listener::SharedListener;
+use foxy_proxy::server::listener::{ListenerKind, SharedListener};
 use sd_notify::NotifyState;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -211,7 +211,11 @@ impl Operator {
     /// Returns copies of all listening sockets, for the new process.
     fn open_sockets(&self) -> std::io::Result<OpenSockets> {
         let of_proxy = self.served.running.proxy.sockets().iter().map(|shared| {
-            let purpose = if shared.is_tls { Purpose::ListenTls } else { Purpose::Listen };
+            let purpose = match shared.kind {
+                ListenerKind::Plain => Purpose::Listen,
+                ListenerKind::Tls => Purpose::ListenTls,
+                ListenerKind::Transparent => Purpose::ListenTransparent,
+            };
             (purpose, shared)
         });
         let of_admin = self.parts.sockets.admin.iter().map(|shared| (Purpose::Admin, shared));

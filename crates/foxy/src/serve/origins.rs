@@ -28,6 +28,7 @@ fn group(settings: &Settings, origin: &OriginTable) -> Result<GroupSettings, Fai
         send_host: origin.send_host,
         http2: origin.http2,
         server_name: origin.server_name,
+        proxy_header: origin.proxy_protocol,
         probe: origin.probe.map(|(path, interval)| Probe { path, interval }),
         connect_timeout: origin.connect_timeout,
         head_timeout: origin.head_timeout,

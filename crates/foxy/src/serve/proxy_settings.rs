@@ -10,7 +10,9 @@ use foxy_proxy::request::auto_config::AutoConfig;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::handle::NewSettings;
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
+use foxy_proxy::upstream::{
+    DestinationPolicy, OriginHttp2, OriginSource, OriginTls, UpstreamSettings,
+};
 use foxy_rules::coding::Compression;
 use foxy_rules::operator::{OperatorRule, OperatorRules};
 use std::net::SocketAddr;
@@ -77,6 +79,8 @@ pub fn proxy_settings(
         give_back: Some(release_freed_memory),
         listen: default.listen,
         listen_tls: default.listen_tls,
+        listen_transparent: default.listen_transparent,
+        is_redirected: network.is_redirected(),
         client_tls: default.client_tls,
         interception: default.interception,
         users: default.users,
@@ -118,6 +122,10 @@ fn upstream_settings(settings: &Settings) -> UpstreamSettings {
             "off" => OriginHttp2::Off,
             "prior-knowledge" => OriginHttp2::PriorKnowledge,
             _ => OriginHttp2::Auto,
+        },
+        source: match network.origin_source {
+            "client" => OriginSource::Client,
+            _ => OriginSource::Proxy,
         },
         limits: message_limits(settings),
         parents: default.parents,

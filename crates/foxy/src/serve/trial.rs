@@ -7,6 +7,7 @@ use crate::serve::tls::{self, ReloadableTls};
 use crate::serve::{access_log, acme, listeners, origins, parents, stores};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
+use crate::settings::rows::Network;
 use crate::users_file;
 use foxy_base::clock;
 use foxy_proxy::server::name_resolver;
@@ -52,7 +53,8 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let token = access.admin_token_file.as_deref().map(read_token).transpose();
     findings.extend(token.map_err(|f| failed("admin-token-file", f)).err());
     findings.extend(users_file::of(settings).map_err(|f| failed("users-file", f)).err());
-    let listen = network.listen.iter().chain(&network.listen_tls).chain(&network.admin);
+    let Network { listen, listen_tls, listen_transparent, admin, .. } = network;
+    let listen = [listen, listen_tls, listen_transparent, admin].into_iter().flatten();
     let own: Vec<_> = listen.flat_map(ListenAddress::sockets).collect();
     findings.extend(parents::named(settings, &own).map_err(|f| failed("parent", f)).err());
     let credentials = parents::credentials(settings);

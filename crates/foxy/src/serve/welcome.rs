@@ -5,6 +5,7 @@ use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::values::Output;
 use foxy_base::ByteSize;
+use foxy_proxy::server::listener::ListenerKind;
 use foxy_schemes::SchemeName;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,8 @@ pub struct Welcome<'a> {
     pub settings: &'a Settings,
     /// Path of the configuration file, if foxy read one.
     pub file: Option<&'a Path>,
-    /// Addresses of the proxy. A port that the system chose replaces port 0. The flag is true for
-    /// TLS.
-    pub proxy: &'a [(ListenAddress, bool)],
+    /// Addresses of the proxy. A port that the system chose replaces port 0.
+    pub proxy: &'a [(ListenAddress, ListenerKind)],
     pub admin: &'a [ListenAddress],
     pub stores: &'a [OpenStore],
     /// A line about each parent proxy.
@@ -39,9 +39,19 @@ impl Welcome<'_> {
         let mut row = |name: &str, value: String| {
             writeln!(text, "  {name:<11} {value}").expect("a String takes all");
         };
-        for (address, is_tls) in self.proxy {
-            let scheme = if *is_tls { "https" } else { "http" };
-            row("proxy", format!("{} ({})", url(scheme, address), self.role()));
+        for (address, kind) in self.proxy {
+            match kind {
+                ListenerKind::Plain => {
+                    row("proxy", format!("{} ({})", url("http", address), self.role()));
+                }
+                ListenerKind::Tls => {
+                    row("proxy", format!("{} ({})", url("https", address), self.role()));
+                }
+                ListenerKind::Transparent => {
+                    let mode = self.settings.network.transparent_mode;
+                    row("transparent", format!("{address} ({mode})"));
+                }
+            }
         }
         for parent in self.parents {
             row("parent", parent.clone());
@@ -99,7 +109,7 @@ impl Welcome<'_> {
         if hosts.len() > MAX_SHOWN {
             names.push(format!("{} more (foxy check prints all)", hosts.len() - MAX_SHOWN));
         }
-        let plain = self.proxy.iter().filter(|(_, is_tls)| !is_tls);
+        let plain = self.proxy.iter().filter(|(_, kind)| *kind == ListenerKind::Plain);
         let listen: Vec<_> = plain.map(|(address, _)| url("http", address)).collect();
         let (names, listen) = (names.join(", "), listen.join(" and "));
         format!(
@@ -119,8 +129,9 @@ impl Welcome<'_> {
 
     fn next_step(&self) -> String {
         let is_reverse = self.settings.is_reverse();
-        let address = self.proxy.iter().find(|(address, is_tls)| {
-            !is_tls && (is_reverse || !matches!(address, ListenAddress::Unix(_)))
+        let address = self.proxy.iter().find(|(address, kind)| {
+            *kind == ListenerKind::Plain
+                && (is_reverse || !matches!(address, ListenAddress::Unix(_)))
         });
         let command = match address {
             Some((ListenAddress::Unix(path), _)) => {
@@ -187,7 +198,7 @@ mod tests {
         let opened = Welcome {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),
-            proxy: &[("127.0.0.1:4000".parse().expect("an address"), false)],
+            proxy: &[("127.0.0.1:4000".parse().expect("an address"), ListenerKind::Plain)],
             admin: &loaded.settings.network.admin,
             stores: &[store],
             parents: &["http://***@p.test:3128 (https_proxy)".into()],

@@ -72,6 +72,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(open_proxy(settings, written));
     complaints.extend(users(settings, written));
     complaints.extend(no_listener(settings, written));
+    complaints.extend(transparent(settings, written));
     complaints.extend(stores(settings, written));
     complaints.extend(client_tls(settings, written));
     complaints.extend(acme(settings, written));
@@ -90,8 +91,13 @@ fn complaint(written: &Written, key: &str, message: String) -> Complaint {
 
 /// Returns all listening addresses with the names of their settings.
 fn listeners(settings: &Settings) -> Vec<(&'static str, &ListenAddress)> {
-    let Network { listen, listen_tls, admin, .. } = &settings.network;
-    let all = [("listen", listen), ("listen-tls", listen_tls), ("admin", admin)];
+    let Network { listen, listen_tls, listen_transparent, admin, .. } = &settings.network;
+    let all = [
+        ("listen", listen),
+        ("listen-tls", listen_tls),
+        ("listen-transparent", listen_transparent),
+        ("admin", admin),
+    ];
     all.into_iter().flat_map(|(key, list)| list.iter().map(move |address| (key, address))).collect()
 }
 
@@ -152,9 +158,29 @@ fn users(settings: &Settings, written: &Written) -> Option<Complaint> {
 }
 
 fn no_listener(settings: &Settings, written: &Written) -> Option<Complaint> {
-    let is_deaf = settings.network.listen.is_empty() && settings.network.listen_tls.is_empty();
+    let Network { listen, listen_tls, listen_transparent, .. } = &settings.network;
+    let is_deaf = listen.is_empty() && listen_tls.is_empty() && listen_transparent.is_empty();
     let text = "foxy would listen nowhere; give an address in `listen` or `listen-tls`";
     is_deaf.then(|| complaint(written, "listen", text.into()))
+}
+
+/// Reports transparent listeners that foxy cannot serve. Their clients do not know foxy, and so
+/// send it no credentials.
+fn transparent(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let listen = &settings.network.listen_transparent;
+    let text = if listen.is_empty() {
+        return None;
+    } else if settings.is_reverse() {
+        "`listen-transparent` is for a forward proxy; leave it out, or leave out `origin`"
+    } else if settings.access.users_file.is_some() {
+        "clients of `listen-transparent` send foxy no credentials; leave out `users-file`, or use \
+         two foxy"
+    } else if listen.iter().any(|address| matches!(address, ListenAddress::Unix(_))) {
+        "the kernel directs no connection to a Unix socket; give a TCP address"
+    } else {
+        return None;
+    };
+    Some(complaint(written, "listen-transparent", text.into()))
 }
 
 /// Returns the key of the setting in which the user listed the stores.

@@ -57,11 +57,7 @@ fn a_socket_that_foxy_cannot_serve_is_refused() {
     let connection = || UnixStream::pair().expect("a pair").0.into();
     let exposed = || TcpListener::bind("0.0.0.0:0").expect("bound").into();
     let cases: [(&str, OwnedFd, &str); 4] = [
-        (
-            "metrics",
-            listener(),
-            "set FileDescriptorName= of its unit to listen, listen-tls or admin",
-        ),
+        ("metrics", listener(), "of its unit to listen, listen-tls, listen-transparent or admin"),
         ("foxy.socket", connection(), "use ListenStream= and Accept=no in its unit"),
         ("listen-tls", listener(), "give `tls-certificate` and `tls-key`"),
         ("listen", exposed(), "no setting says which clients may use foxy"),

@@ -15,9 +15,13 @@ mod configuration {
     mod trial;
     mod users;
 }
-mod listeners;
 mod names;
-mod own_machine;
+mod network {
+    mod listeners;
+    mod named_clients;
+    mod own_machine;
+    mod transparent;
+}
 mod packages;
 mod parents;
 mod purge;

@@ -7,6 +7,7 @@ pub mod black_box;
 pub mod commands;
 pub mod exposition;
 pub mod loop_device;
+pub mod namespace;
 pub mod run_record;
 
 use foxy_testkit::client::exchange;
@@ -261,20 +262,26 @@ impl Response {
     pub fn cache_status(&self) -> &str {
         self.fields.get("cache-status").map_or("", String::as_str)
     }
+
+    /// Parses the bytes of a whole response.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let parts = text.split_once("\r\n\r\n");
+        let (head, body) = parts.unwrap_or_else(|| panic!("no head in {text:?}"));
+        let mut lines = head.split("\r\n");
+        let status =
+            lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+        let fields = lines.filter_map(|line| line.split_once(": "));
+        let fields = fields.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        Self { status, fields, body: body.to_owned() }
+    }
 }
 
 /// Sends `text`, and reads until the server closes the connection.
 pub fn request(to: SocketAddr, text: &str) -> Response {
     let stream = TcpStream::connect(to).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    let text = String::from_utf8_lossy(&exchange(stream, text)).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
-    let mut lines = head.split("\r\n");
-    let status =
-        lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
-    let fields = lines.filter_map(|line| line.split_once(": "));
-    let fields = fields.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-    Response { status, fields, body: body.to_owned() }
+    Response::parse(&exchange(stream, text))
 }
 
 /// An origin server that counts its requests. The responses of this origin may be cached for an

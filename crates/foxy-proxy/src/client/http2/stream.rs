@@ -14,6 +14,7 @@ use http::HeaderMap;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -30,6 +31,8 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) out: &'a RefCell<Out>,
     pub(crate) body: &'a mut Http2Body,
     pub(crate) scheme: Scheme,
+    /// The address to which the client connected.
+    pub(crate) reached: Option<SocketAddr>,
     /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
     /// What the client presented in its TLS handshake.

@@ -78,6 +78,8 @@ enum ConnectionEnd {
 pub(crate) struct SharedByStreams {
     peer: SocketAddr,
     scheme: Scheme,
+    /// The address to which the client connected.
+    reached: Option<SocketAddr>,
     /// The intercepted CONNECT around the connection.
     inside: Option<Rc<Inside>>,
     /// What the client presented in its TLS handshake.
@@ -180,6 +182,7 @@ pub(crate) async fn serve(
     let shared = SharedByStreams {
         peer,
         scheme: connection.stream.scheme(),
+        reached: connection.stream.with_socket(|socket| socket.local_addr()).ok(),
         inside: connection.inside.clone().map(Rc::new),
         presented: connection.presented.clone(),
     };

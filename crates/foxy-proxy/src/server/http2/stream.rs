@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    SharedByStreams { peer, scheme, inside, presented }: SharedByStreams,
+    SharedByStreams { peer, scheme, reached, inside, presented }: SharedByStreams,
     received: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
     open: OpenStream,
@@ -65,7 +65,8 @@ pub(crate) async fn serve(
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let (inside, presented) = (inside.as_deref(), presented.as_ref());
-            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside, presented };
+            let stream =
+                Http2Stream { out: &out, body: &mut body, scheme, reached, inside, presented };
             let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {

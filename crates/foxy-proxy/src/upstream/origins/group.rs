@@ -1,6 +1,7 @@
 //! A *group*: an origin that the operator has set, with its servers, which have the same content,
 //! and their state. All workers share it. This module does no IO.
 
+use crate::core::addresses::proxy_header::HeaderVersion;
 use crate::upstream::address::destination::ChosenBy;
 use crate::upstream::dial::Origin;
 use crate::upstream::fail_over::{MAX_CHOICES, Tried};
@@ -62,6 +63,9 @@ pub struct GroupSettings {
     /// The name that the proxy sends and expects in the TLS handshake, instead of the server's
     /// host.
     pub server_name: Option<String>,
+    /// The header of the PROXY protocol with which each connection to a server begins. The header
+    /// names the client. Such connections serve a single client.
+    pub proxy_header: Option<HeaderVersion>,
     /// The probe that the proxy sends to each server.
     pub probe: Option<Probe>,
     /// Time limit for connecting to a server.
@@ -82,6 +86,7 @@ impl GroupSettings {
             http2: None,
             tls: None,
             server_name: None,
+            proxy_header: None,
             probe: None,
             connect_timeout: None,
             head_timeout: None,

@@ -19,6 +19,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Origins {
     groups: Vec<Arc<OriginGroup>>,
+    /// Whether the servers of an origin receive the addresses of the client's connection.
+    name_clients: bool,
 }
 
 /// The reason why no origin receives a request.
@@ -46,7 +48,13 @@ impl Origins {
                 }
             }
         };
-        Self { groups: all.into_iter().map(group).collect() }
+        let name_clients = all.iter().any(|settings| settings.proxy_header.is_some());
+        Self { groups: all.into_iter().map(group).collect(), name_clients }
+    }
+
+    /// Returns true if the servers of an origin receive the addresses of the client's connection.
+    pub(crate) const fn name_clients(&self) -> bool {
+        self.name_clients
     }
 
     /// Returns the first origin that serves the URL of a cache key.

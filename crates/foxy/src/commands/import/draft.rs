@@ -137,8 +137,10 @@ impl ImportDraft {
     pub fn listen_on_loopback(&mut self) -> bool {
         let mut changed = Vec::new();
         for part in &mut self.parts {
-            let DraftContent::Setting("listen" | "listen-tls", Value::Array(values)) =
-                &mut part.content
+            let DraftContent::Setting(
+                "listen" | "listen-tls" | "listen-transparent",
+                Value::Array(values),
+            ) = &mut part.content
             else {
                 continue;
             };

@@ -152,8 +152,8 @@ fn add(
     match same {
         Some((_, group)) => group.sockets.push(socket),
         None => {
-            let is_tls = purpose == Purpose::ListenTls;
-            groups.push((purpose, SharedListener { sockets: vec![socket], is_tls, is_given }));
+            let kind = purpose.kind();
+            groups.push((purpose, SharedListener { sockets: vec![socket], kind, is_given }));
         }
     }
 }

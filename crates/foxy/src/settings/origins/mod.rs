@@ -4,6 +4,7 @@ use crate::settings::tables::{Parsed, Values, WrittenTable};
 use crate::settings::values::origin;
 use foxy_cli::units::{parse_duration, show_duration};
 use foxy_http::Authority;
+use foxy_proxy::core::addresses::proxy_header::HeaderVersion;
 use foxy_proxy::upstream::{MAX_SERVERS, OriginHttp2, OriginServer, SentHost, ServedHost};
 use serde::Deserialize;
 use serde::de::{Error, IntoDeserializer};
@@ -61,6 +62,11 @@ pub const KEYS: &[OriginKey] = &[
         "Name in the server's certificate, in place of the server's host.",
     ),
     OriginKey(
+        "proxy-protocol",
+        "\"v2\"",
+        "PROXY protocol for the servers: `v1` or `v2`. Default: none.",
+    ),
+    OriginKey(
         "probe",
         "\"/health\"",
         "Path of probes. 200 to 399 means healthy. While all servers are sick, foxy still asks \
@@ -89,6 +95,7 @@ pub struct OriginTable {
     /// Paths of the file with the certificate chain and the file with its private key.
     pub client_certificate: Option<(PathBuf, PathBuf)>,
     pub server_name: Option<String>,
+    pub proxy_protocol: Option<HeaderVersion>,
     /// Path of the URL that foxy requests to probe a server, and the time between two probes.
     pub probe: Option<(String, Duration)>,
     pub connect_timeout: Option<Duration>,
@@ -121,6 +128,7 @@ struct TableText {
     client_certificate: Option<PathBuf>,
     client_key: Option<PathBuf>,
     server_name: Option<Parsed<ServerName>>,
+    proxy_protocol: Option<VersionWord>,
     probe: Option<Parsed<ProbeTarget>>,
     probe_interval: Option<Parsed<Time>>,
     connect_timeout: Option<Parsed<Time>>,
@@ -161,6 +169,7 @@ impl TableText {
             ca: self.ca.0,
             client_certificate,
             server_name: self.server_name.map(|name| name.0.0),
+            proxy_protocol: self.proxy_protocol.map(Into::into),
             probe: self.probe.map(|target| (target.0.0, interval)),
             connect_timeout: time(self.connect_timeout),
             head_timeout: time(self.head_timeout),
@@ -182,6 +191,22 @@ impl From<Http2Word> for OriginHttp2 {
             Http2Word::Auto => Self::Auto,
             Http2Word::Off => Self::Off,
             Http2Word::PriorKnowledge => Self::PriorKnowledge,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum VersionWord {
+    V1,
+    V2,
+}
+
+impl From<VersionWord> for HeaderVersion {
+    fn from(word: VersionWord) -> Self {
+        match word {
+            VersionWord::V1 => Self::V1,
+            VersionWord::V2 => Self::V2,
         }
     }
 }

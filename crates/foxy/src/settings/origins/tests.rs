@@ -33,6 +33,7 @@ fn each_key_of_the_documentation_is_read() {
     assert_eq!((shop.hosts.len(), shop.servers.len(), shop.path.as_str()), (2, 2, "/api/"));
     assert_eq!(shop.probe, Some(("/health".into(), Duration::from_secs(2))));
     assert_eq!(shop.http2, Some(OriginHttp2::Auto));
+    assert_eq!(shop.proxy_protocol, Some(HeaderVersion::V2));
     assert_eq!(shop.connect_timeout, Some(Duration::from_secs(5)));
     assert_eq!(shop.head_timeout, Some(Duration::from_secs(30)));
     assert_eq!(shop.server_name.as_deref(), Some("inside.example"));

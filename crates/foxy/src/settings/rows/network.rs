@@ -20,6 +20,16 @@ settings! {
     /// Addresses where clients connect over TLS 1.2 or 1.3.
     listen_tls: given Vec<ListenAddress> = "listen-tls" flag "listen-tls", Listen, Fixed("off");
 
+    /// Addresses for clients that know no proxy (docs/operation.md).
+    listen_transparent: given Vec<ListenAddress> = "listen-transparent" flag "listen-transparent",
+        Listen, Fixed("off");
+
+    /// Action of the kernel's rules.
+    transparent_mode: given &'static str = "transparent-mode" flag "transparent-mode", choice(&[
+        ("tproxy", "TPROXY; foxy needs CAP_NET_ADMIN"),
+        ("redirect", "REDIRECT"),
+    ]), Fixed("tproxy");
+
     /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first
     /// certificate that matches the host name in the client's TLS handshake, otherwise the first
     /// certificate of the list.
@@ -95,6 +105,12 @@ settings! {
         ),
     ]), Fixed("auto");
 
+    /// Source address of connections to origin servers.
+    origin_source: given &'static str = "origin-source" flag "origin-source", choice(&[
+        ("foxy", "foxy's own"),
+        ("client", "the client's; needs CAP_NET_ADMIN, and routes for answers to foxy"),
+    ]), Fixed("foxy");
+
     /// DNS servers that resolve the names of origin servers, by default on port 53. foxy uses no
     /// search list, and reads /etc/hosts first.
     name_servers: defaulted Vec<SocketAddr> = "name-servers" flag "name-server",
@@ -103,4 +119,11 @@ settings! {
     /// Number of threads that serve clients.
     workers: given usize = "workers" flag "workers",
         count(1, 1024), Computed("one for each core that CPU affinity and control group allow");
+}
+
+impl Network {
+    /// Returns whether the kernel replaces the destination of connections to transparent listeners.
+    pub fn is_redirected(&self) -> bool {
+        self.transparent_mode == "redirect"
+    }
 }

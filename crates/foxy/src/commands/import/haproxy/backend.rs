@@ -12,7 +12,7 @@ impl HaproxyImport {
     pub(super) fn origin(&mut self, backend: &HaproxySection) -> Option<Table> {
         let lines = self.settings_of(backend);
         let mut servers = Vec::new();
-        let mut is_checked = false;
+        let (mut is_checked, mut header) = (false, None);
         for line in backend.lines.iter().filter(|line| line.starts(&["server"])) {
             if line.has("disabled") {
                 continue;
@@ -23,14 +23,15 @@ impl HaproxyImport {
                 continue;
             }
             is_checked |= line.has("check");
+            let versions = [("send-proxy", "v1"), ("send-proxy-v2", "v2")];
+            let version = versions.iter().find(|(word, _)| line.has(word));
+            header = header.or(version.map(|(_, version)| *version));
             let scheme = if line.has("ssl") { "https" } else { "http" };
             servers.push(format!("{scheme}://{}", line.argument(1)));
             for (name, text) in [
                 ("weight", "foxy takes the less busy of two random servers, without weights"),
                 ("maxconn", "foxy limits no connections of a server"),
                 ("ca-file", "write the file as `ca` of the origin"),
-                ("send-proxy", "foxy sends no PROXY protocol header to origins"),
-                ("send-proxy-v2", "foxy sends no PROXY protocol header to origins"),
             ] {
                 if line.has(name) {
                     self.draft.leave(&line.original, ImportReason::Differs(text.into()));
@@ -55,6 +56,7 @@ impl HaproxyImport {
             }
             _ => None,
         });
+        origin.extend(header.map(|version| ("proxy-protocol".to_owned(), version.into())));
         origin.extend(probe.map(|path| ("probe".to_owned(), path.into())));
         for (name, key) in [("connect", "connect-timeout"), ("server", "head-timeout")] {
             let line = lines.iter().find(|line| line.starts(&["timeout", name]));

@@ -6,6 +6,7 @@ use super::access::AccessLine;
 use super::acl::SquidAcls;
 use super::lines::SquidLine;
 use super::{SquidImport, access_line, unreadable};
+use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
@@ -21,7 +22,7 @@ pub struct SquidListeners {
 }
 
 /// Options that foxy needs not know, or that other code converts.
-const KNOWN: [&str; 24] = [
+const KNOWN: [&str; 27] = [
     "accel",
     "act-as-origin",
     "allow-direct",
@@ -31,6 +32,7 @@ const KNOWN: [&str; 24] = [
     "connection-auth",
     "defaultsite",
     "disable-pmtu-discovery",
+    "intercept",
     "key",
     "name",
     "no-vhost",
@@ -43,19 +45,22 @@ const KNOWN: [&str; 24] = [
     "tls-dh",
     "tls-key",
     "tls-min-version",
+    "tproxy",
+    "transparent",
     "vhost",
     "vport",
     "worker-queues",
 ];
 
+/// The usual port of foxy's admin server. Squid's manual uses this port for TPROXY and REDIRECT.
+const ADMIN_PORT: &str = ":3129";
+const NEW_ADMIN: &str = "127.0.0.1:3139";
+
 pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    let mode = line.argument(1).unwrap_or_default();
-    if matches!(mode, "intercept" | "transparent" | "tproxy") {
-        let text = "foxy has no listener for redirected connections; set the proxy in the clients";
-        return Err(ImportReason::Missing(text.into()));
-    }
     let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
-    import.draft.push("listen", address(text), &line.original);
+    if !transparent_port(import, line, text)? {
+        import.draft.push("listen", address(text), &line.original);
+    }
     common_options(import, line);
     if line.arguments().iter().any(|word| word == "ssl-bump") {
         let text = "foxy intercepts HTTPS for listed hosts; see `intercept-hosts`, `foxy ca init`";
@@ -64,8 +69,41 @@ pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     Ok(())
 }
 
+/// Converts a port whose clients know no proxy. Returns false for any other port. With TPROXY,
+/// Squid connects to origins with the addresses of clients.
+fn transparent_port(
+    import: &mut SquidImport<'_>,
+    line: &SquidLine,
+    text: &str,
+) -> Result<bool, ImportReason> {
+    let mode = match line.argument(1) {
+        Some("intercept" | "transparent") => "redirect",
+        Some("tproxy") => "tproxy",
+        _ => return Ok(false),
+    };
+    let earlier = import.draft.value("transparent-mode").and_then(Value::as_str);
+    if earlier.is_some_and(|earlier| earlier != mode) {
+        return Err(ImportReason::Missing("foxy has one `transparent-mode`".into()));
+    }
+    if address(text).ends_with(ADMIN_PORT) {
+        import.draft.set("admin", NEW_ADMIN, &line.original);
+        let text = format!("foxy's admin server has this port; it moves to {NEW_ADMIN}");
+        import.draft.leave(&line.original, ImportReason::Differs(text));
+    }
+    import.draft.push("listen-transparent", address(text), &line.original);
+    import.draft.set("transparent-mode", mode, &line.original);
+    if mode == "tproxy" {
+        import.draft.set("origin-source", "client", &line.original);
+    }
+    Ok(true)
+}
+
 pub fn https_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    if transparent_port(import, line, text)? {
+        let text = "foxy intercepts HTTPS for listed hosts; see `intercept-hosts`, `foxy ca init`";
+        return Err(ImportReason::Differs(text.into()));
+    }
     let certificate = option(line, &["cert", "tls-cert"]);
     let Some(certificate) = certificate else {
         let text = "`listen-tls` needs a certificate".to_owned();

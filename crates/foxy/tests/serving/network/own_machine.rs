@@ -2,48 +2,25 @@
 //! through the machine's public address. The test runs in a network namespace with public addresses
 //! of its own. Without a namespace, the test only prints that it did not run.
 
-use crate::support::{Foxy, request};
+use crate::support::{Foxy, namespace, not_run, request};
 use foxy_testkit::http::read_head;
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::Command;
 
 const FOUR: &str = "8.8.4.4";
 const SIX: &str = "2606:4700::1111";
 
-/// Set in the namespace. The test starts itself there, and this variable tells it so.
-const IN_NAMESPACE: &str = "FOXY_TEST_IN_NAMESPACE";
-
-/// Runs the test `name` again in a new network namespace. Returns false if the system allows no
-/// namespace.
-fn inside(name: &str) -> bool {
+#[test]
+fn a_client_does_not_reach_other_services_of_the_machine() {
+    if namespace::is_inside() {
+        return check_inside();
+    }
     let set_up = format!(
         "ip link set lo up && ip addr add {FOUR}/32 dev lo && ip addr add {SIX}/128 dev lo nodad"
     );
-    let namespace = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--net", "--", "sh", "-c", script]);
-        command
-    };
-    if !namespace(&set_up).status().is_ok_and(|status| status.success()) {
-        return false;
-    }
-    let mut test = namespace(&format!("{set_up} && exec \"$0\" --exact {name}"));
-    test.arg(std::env::current_exe().expect("a program")).env(IN_NAMESPACE, "1");
-    let output = test.output().expect("it ran before");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    true
-}
-
-#[test]
-fn a_client_does_not_reach_other_services_of_the_machine() {
-    if std::env::var_os(IN_NAMESPACE).is_some() {
-        return check_inside();
-    }
-    if !inside("own_machine::a_client_does_not_reach_other_services_of_the_machine") {
-        let text = "\nNOT RUN: the machine's own public address: no network namespace here\n";
-        std::io::stderr().write_all(text.as_bytes()).expect("written");
+    let test = "network::own_machine::a_client_does_not_reach_other_services_of_the_machine";
+    if !namespace::rerun(test, &set_up) {
+        not_run("the machine's own public address", "no network namespace here");
     }
 }
 

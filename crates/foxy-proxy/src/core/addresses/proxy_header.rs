@@ -1,8 +1,9 @@
-//! Reads the header of the PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). With
-//! this header, a load balancer tells the address of its client before it sends any other byte.
-//! This module reads exactly the header and no byte after it. `accept` decides which peers may send
-//! a header.
+//! Reads and makes headers of the PROXY protocol, versions 1 and 2 (haproxy's
+//! `proxy-protocol.txt`). With this header, a proxy tells the address of its client before it sends
+//! any other byte. [`read`] reads exactly the header and no byte after it. `accept` decides which
+//! peers may send a header.
 
+use crate::core::addresses::client_ends::ClientEnds;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -15,6 +16,62 @@ const MAX_LINE_BYTES: usize = 107;
 
 /// Number of bytes that the addresses and extensions of a version 2 header may have.
 const MAX_ADDRESS_BYTES: usize = 4096;
+
+/// Commands of version 2: the proxy connects for itself, or for a client.
+const LOCAL: u8 = 0x20;
+const PROXY: u8 = 0x21;
+
+/// Address families of version 2, over TCP.
+const TCP4: u8 = 0x11;
+const TCP6: u8 = 0x21;
+
+/// The version of the headers that the servers of an origin receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderVersion {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+/// Returns the header for a connection on behalf of a client. Without a client, or for a client of
+/// a Unix socket, the header says that the proxy connects for itself.
+pub(crate) fn header(version: HeaderVersion, ends: Option<ClientEnds>) -> Vec<u8> {
+    let known = ends.filter(|ends| ends.client.port() != 0);
+    let Some((client, reached)) = known.and_then(|ends| Some((ends.client, ends.reached?))) else {
+        return match version {
+            HeaderVersion::V1 => b"PROXY UNKNOWN\r\n".to_vec(),
+            HeaderVersion::V2 => [&SIGNATURE[..], &[LOCAL, 0, 0, 0]].concat(),
+        };
+    };
+    let (from, to) = (client.ip().to_canonical(), reached.ip().to_canonical());
+    let (name, family, addresses) = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => ("TCP4", TCP4, [from.octets(), to.octets()].concat()),
+        _ => ("TCP6", TCP6, [six(from).octets(), six(to).octets()].concat()),
+    };
+    let ports = [client.port().to_be_bytes(), reached.port().to_be_bytes()].concat();
+    match version {
+        HeaderVersion::V1 => {
+            let [from, to] =
+                if family == TCP4 { [from, to] } else { [from, to].map(|a| six(a).into()) };
+            let (port, own_port) = (client.port(), reached.port());
+            format!("PROXY {name} {from} {to} {port} {own_port}\r\n").into_bytes()
+        }
+        HeaderVersion::V2 => {
+            let length = u8::try_from(addresses.len() + ports.len()).unwrap_or_default();
+            [&SIGNATURE[..], &[PROXY, family, 0, length], &addresses, &ports].concat()
+        }
+    }
+}
+
+/// Both addresses of a header are of the same family. So an IPv4 address beside an IPv6 address is
+/// written as IPv6.
+fn six(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
@@ -68,18 +125,18 @@ async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClien
     let mut rest = vec![0; length];
     stream.read_exact(&mut rest).await.ok()?;
     match (command, family) {
-        (0x20, _) => Some(ProxiedClient::Unknown),
-        (0x21, 0x11) => {
+        (LOCAL, _) => Some(ProxiedClient::Unknown),
+        (PROXY, TCP4) => {
             let (source, port) = (rest.get(..4)?, rest.get(8..10)?);
             let source = Ipv4Addr::from(<[u8; 4]>::try_from(source).ok()?);
             Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port)?)))
         }
-        (0x21, 0x21) => {
+        (PROXY, TCP6) => {
             let (source, port) = (rest.get(..16)?, rest.get(32..34)?);
             let source = Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?);
             Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port)?)))
         }
-        (0x21, _) => Some(ProxiedClient::Unknown),
+        (PROXY, _) => Some(ProxiedClient::Unknown),
         _ => None,
     }
 }
@@ -147,5 +204,32 @@ mod tests {
             let (found, left) = said(&bytes).await;
             assert_eq!((found, &left[..]), (expected, &b"GET"[..]), "{command:x} {family:x}");
         }
+    }
+
+    #[tokio::test]
+    async fn own_headers_are_understood() {
+        let ends = |client: &str, reached: &str| {
+            let read = |text: &str| text.parse().expect("an address");
+            Some(ClientEnds { client: read(client), reached: Some(read(reached)) })
+        };
+        let cases = [
+            (ends("192.0.2.1:5000", "192.0.2.2:80"), client("192.0.2.1:5000"), 28),
+            (ends("[2001:db8::1]:5000", "[2001:db8::2]:80"), client("[2001:db8::1]:5000"), 52),
+            (ends("[2001:db8::1]:5000", "192.0.2.2:80"), client("[2001:db8::1]:5000"), 52),
+            (ends("[::ffff:192.0.2.1]:5000", "192.0.2.2:80"), client("192.0.2.1:5000"), 28),
+            (ends("127.0.0.1:0", "192.0.2.2:80"), Some(ProxiedClient::Unknown), 16),
+            (None, Some(ProxiedClient::Unknown), 16),
+        ];
+        for (ends, expected, length) in cases {
+            for version in [HeaderVersion::V1, HeaderVersion::V2] {
+                let bytes = header(version, ends);
+                let is_usual = version == HeaderVersion::V1 || bytes.len() == length;
+                assert!(is_usual, "{ends:?}: {bytes:?}");
+                let (found, rest) = said(&[&bytes[..], b"GET"].concat()).await;
+                assert_eq!((found, &rest[..]), (expected, &b"GET"[..]), "{ends:?} {version:?}");
+            }
+        }
+        let line = header(HeaderVersion::V1, ends("192.0.2.1:5000", "192.0.2.2:80"));
+        assert_eq!(line, b"PROXY TCP4 192.0.2.1 192.0.2.2 5000 80\r\n");
     }
 }
