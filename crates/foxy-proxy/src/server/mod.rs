@@ -311,6 +311,13 @@ impl Gauges {
         down.map(ToString::to_string).collect()
     }
 
+    /// Sends no more requests to the sibling, the other proxy whose cache this proxy shares.
+    pub fn end_sibling(&self) {
+        if let Some(parents) = &self.shared.settings.upstream.parents {
+            parents.end_sibling();
+        }
+    }
+
     /// Returns the state of each server of a reverse proxy's origins.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let origins = self.shared.settings.mode.origins();

@@ -85,7 +85,9 @@ impl UpstreamExchange {
         let UpstreamRequest { origin, method, target, headers, body } = request;
         let upgrade = headers.contains("upgrade");
         let waits_for_continue = !body.is_complete() && headers.has_token("expect", "100-continue");
-        let attempts = || Box::new(ParentAttempts::for_request(&origin, &target));
+        let is_cacheable =
+            matches!(method, Method::Get | Method::Head) && body.is_complete() && !upgrade;
+        let attempts = || Box::new(ParentAttempts::for_request(&origin, &target, is_cacheable));
         let is_repeatable = method.is_idempotent() && body.is_complete() && !upgrade;
         let repeatable = if is_repeatable { Repeatable::Yes } else { Repeatable::No };
         let group = origin.member.as_ref().filter(|member| member.server.is_none());
@@ -309,7 +311,10 @@ impl UpstreamExchange {
     /// another server. After no response at all, every request that may be sent twice goes to
     /// another server.
     fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
-        let turned = self.judged_by_parent(turned);
+        let turned = match self.judged_by_parent(turned) {
+            Err(error) => self.past_sibling(error),
+            turned => turned,
+        };
         let Some(servers) = &mut self.servers else { return turned };
         match turned {
             Ok(WaitEnd::Event(ResponseEvent::Head(head, length))) => {
@@ -371,6 +376,18 @@ impl UpstreamExchange {
                 turned
             }
         }
+    }
+
+    /// Prepares to send the request past the sibling, if the sibling gave no answer.
+    fn past_sibling(&mut self, error: UpstreamError) -> Result<WaitEnd, UpstreamError> {
+        let has_answered = self.link.as_ref().is_some_and(Link::has_answered);
+        let both = self.shared.parents.as_ref().zip(self.attempts.as_mut());
+        let Some((parents, attempts)) = both.filter(|_| !has_answered) else { return Err(error) };
+        if !parents.is_left(attempts, self.route.by) {
+            return Err(error);
+        }
+        self.link = None;
+        Ok(WaitEnd::Retry(RetryReason::OtherParent))
     }
 
     async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {

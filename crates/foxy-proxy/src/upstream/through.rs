@@ -27,6 +27,8 @@ pub(crate) struct ParentAttempts {
     /// The target of the request in origin form. Empty for a tunnel.
     target: Bytes,
     is_tunnel: bool,
+    /// Whether a cache can answer the request.
+    is_cacheable: bool,
     tried: Tried,
     /// The reason why the last parent failed.
     failure: ParentFailure,
@@ -37,8 +39,9 @@ pub(crate) struct ParentAttempts {
 
 impl ParentAttempts {
     /// Creates the attempts for a request whose target is `target`.
-    pub(crate) fn for_request(origin: &Origin, target: &Bytes) -> Self {
-        Self { target: target.clone(), is_tunnel: false, ..Self::for_tunnel(origin) }
+    pub(crate) fn for_request(origin: &Origin, target: &Bytes, is_cacheable: bool) -> Self {
+        let target = target.clone();
+        Self { target, is_tunnel: false, is_cacheable, ..Self::for_tunnel(origin) }
     }
 
     /// Creates the attempts for a client's CONNECT.
@@ -47,6 +50,7 @@ impl ParentAttempts {
             origin: origin.clone(),
             target: Bytes::new(),
             is_tunnel: true,
+            is_cacheable: false,
             tried: Tried::default(),
             failure: ParentFailure::Unreachable,
             needs_route: true,
@@ -55,7 +59,7 @@ impl ParentAttempts {
 
     /// Begins again, because the request now goes to another server of its origin.
     pub(crate) fn restart(&mut self, origin: &Origin) {
-        *self = Self::for_request(origin, &self.target);
+        *self = Self::for_request(origin, &self.target, self.is_cacheable);
     }
 
     /// Returns the scheme that a parent must serve to receive the request. A tunnel counts as
@@ -67,7 +71,8 @@ impl ParentAttempts {
 
     fn aim<'a>(&'a self, key: &'a [u8]) -> Aim<'a> {
         let Origin { host, port, .. } = &self.origin;
-        Aim { scheme: self.scheme(), host, port: *port, key }
+        let (scheme, is_cacheable) = (self.scheme(), self.is_cacheable);
+        Aim { scheme, host, port: *port, key, is_cacheable }
     }
 
     /// Returns the text from which rendezvous hashing chooses the parent. A parent that reads
@@ -117,7 +122,7 @@ impl ParentRoutes {
     ) -> Result<Route, ConnectError> {
         let key = attempts.key();
         let aim = attempts.aim(&key);
-        if !self.parents.are_bypassed(aim) {
+        if aim.is_cacheable || !self.parents.are_bypassed(aim) {
             dialer.check_unresolved(&attempts.origin)?;
         }
         let (by, counter) = match self.parents.choose(aim, attempts.tried, clock::monotonic()) {
@@ -153,6 +158,10 @@ impl ParentRoutes {
         error: ConnectError,
     ) -> Result<(), ConnectError> {
         match (by.parent(), error) {
+            (Some(number), _) if self.parents.is_sibling(number) => {
+                self.leave_sibling(attempts, number);
+                Ok(())
+            }
             (Some(number), ConnectError::Parent(failure)) if failure.permits_another() => {
                 attempts.tried.add(number);
                 attempts.failure = failure;
@@ -161,6 +170,18 @@ impl ParentRoutes {
             }
             _ => Err(error),
         }
+    }
+
+    /// Prepares to send a request past the sibling, which gave no answer. Returns false if the
+    /// route does not lead through the sibling.
+    pub(crate) fn is_left(&self, attempts: &mut ParentAttempts, by: By) -> bool {
+        let sibling = by.parent().filter(|number| self.parents.is_sibling(*number));
+        sibling.inspect(|number| self.leave_sibling(attempts, *number)).is_some()
+    }
+
+    fn leave_sibling(&self, attempts: &mut ParentAttempts, number: usize) {
+        attempts.tried.add(number);
+        attempts.needs_route = true;
     }
 
     /// Opens a TCP connection to the parent with this number.
@@ -251,7 +272,7 @@ impl ParentRoutes {
 /// Returns how a request with this target would reach its origin now, for an explanation. Changes
 /// nothing.
 pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -> ExpectedWay {
-    let attempts = ParentAttempts::for_request(origin, target);
+    let attempts = ParentAttempts::for_request(origin, target, false);
     parents.expected(attempts.aim(&attempts.key()), clock::monotonic())
 }
 
@@ -300,7 +321,8 @@ mod tests {
         let settings = UpstreamSettings { parents, ..UpstreamSettings::default() };
         let routes = ParentRoutes::new(&settings, &Arc::default()).expect("it has parents");
         let origin = Origin::new(Scheme::Http, "x.test", 8080, ChosenBy::Client);
-        let attempts = ParentAttempts::for_request(&origin, &Bytes::from_static(b"/p?q"));
+        let target = Bytes::from_static(b"/p?q");
+        let attempts = ParentAttempts::for_request(&origin, &target, false);
         let mut request = OutgoingRequest {
             method: Method::Get,
             target: Bytes::from_static(b"/p?q"),

@@ -41,9 +41,15 @@ pub struct ProxyListeners {
 }
 
 impl ProxyListeners {
-    /// Returns a listener for a free port of the loopback address.
-    pub fn loopback() -> Self {
-        Self { listen: vec![(Ipv4Addr::LOCALHOST, 0).into()], ..Self::default() }
+    /// Returns a listener for a free port of the loopback address, and its address. Clients may
+    /// connect before the proxy starts.
+    pub fn loopback() -> Result<(Self, SocketAddr), Failure> {
+        let wanted: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+        let bound = TcpListener::bind(wanted).and_then(|it| Ok((it.local_addr()?, it)));
+        let (address, listener) = bound.map_err(|error| cannot_listen(wanted, "run", &error))?;
+        let mut listeners = Self::default();
+        listeners.add(shared(Purpose::Listen, ListenSocket::Tcp(listener), false));
+        Ok((listeners, address))
     }
 }
 

@@ -27,6 +27,7 @@ mod upgrade;
 mod welcome;
 
 pub use opening::{Extra, open};
+pub use parents::Sibling;
 pub use reload::ReadAgain;
 pub use reload_watch::WATCH_TIME;
 pub use tls::interception;

@@ -8,7 +8,7 @@ use crate::serve::admin::access::read_token;
 use crate::serve::dashboard::traffic::Traffic;
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::origins;
-use crate::serve::parents;
+use crate::serve::parents::{self, Sibling};
 use crate::serve::process;
 use crate::serve::proxy_settings::proxy_settings;
 use crate::serve::purge::journal::{self, BesideStore, Lists};
@@ -75,10 +75,6 @@ pub struct RunningProxy {
 }
 
 impl RunningProxy {
-    pub fn address(&self) -> SocketAddr {
-        self.proxy.addresses()[0]
-    }
-
     pub fn gauges(&self) -> Gauges {
         self.proxy.gauges()
     }
@@ -202,6 +198,8 @@ pub struct Extra {
     pub locked: Vec<Root>,
     /// The old process of an upgrade, which still uses the stores at first.
     pub predecessor: Option<Rc<Predecessor>>,
+    /// The `foxy run` whose store this process shares.
+    pub sibling: Option<Sibling>,
 }
 
 /// Opens all parts and starts to serve. After an error, no request was served.
@@ -212,13 +210,14 @@ pub fn open(
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
     let log = access_log::open(settings)?;
-    let origin_tls = tls::origin_tls(&settings.network.origin_ca)?;
+    let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
     let interception = interception(settings, extra.interception)?;
     let ProxyListeners { listen, listen_tls, listen_transparent, shared, shown } = listeners;
     let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
-    let (parent_settings, parent_lines) = parents::open(settings, &own)?;
+    let (mut parent_settings, parent_lines) = parents::open(settings, &own)?;
+    parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
     let users = users_file::of(settings)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());

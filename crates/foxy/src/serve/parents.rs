@@ -18,6 +18,13 @@ const FOR_HTTP: &[&str] = &["http_proxy", "all_proxy", "ALL_PROXY"];
 const FOR_HTTPS: &[&str] = &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 const BYPASSES: &[&str] = &["no_proxy", "NO_PROXY"];
 
+/// Another `foxy run`, which shares its store.
+pub struct Sibling {
+    pub proxy: Parent,
+    /// Certificate, in PEM, of the authority with which it intercepts TLS.
+    pub authority: String,
+}
+
 /// The parents, with a line about each for the start-up message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChosenParents {
@@ -45,7 +52,7 @@ pub fn open(
         "direct" => ParentFallback::Direct,
         _ => ParentFallback::Refuse,
     };
-    Ok((ParentSettings { parents, choice, fallback, no_proxy }, lines))
+    Ok((ParentSettings { parents, choice, fallback, no_proxy, sibling: None }, lines))
 }
 
 /// Chooses the parents of the settings or of the environment, and prints warnings.

@@ -37,7 +37,9 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let error = |key, message: String| Finding { key, severity: Severity::Error, message };
     let failed = |key, failure: Failure| error(key, failure.to_string());
     findings.extend(access_log::try_out(settings).map_err(|f| failed("access-log", f)).err());
-    findings.extend(tls::origin_tls(&network.origin_ca).map_err(|f| failed("origin-ca", f)).err());
+    findings.extend(
+        tls::origin_tls(&network.origin_ca, None).map_err(|f| failed("origin-ca", f)).err(),
+    );
     findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
     if settings.has_certificates() {
         let read = ReloadableTls::read(settings);

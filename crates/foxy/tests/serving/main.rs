@@ -29,6 +29,7 @@ mod readme;
 mod reload;
 mod run;
 mod serve;
+mod shared_runs;
 mod signals;
 mod start_up;
 mod stores {

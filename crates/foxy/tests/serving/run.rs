@@ -34,6 +34,10 @@ impl Waiting {
         Self { child, said: said.trim().to_owned(), rest }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Closes standard input, so that the command ends, and waits for `foxy run`. Returns its exit
     /// code and standard error.
     pub fn end(mut self) -> (Option<i32>, String) {
@@ -44,10 +48,10 @@ impl Waiting {
     }
 }
 
-/// Requests an object of the origin through the proxy that has the URL `proxy`.
-fn fetch(origin: &Origin, proxy: &str) {
+/// Requests a page of the origin through the proxy that has the URL `proxy`.
+pub fn fetch(origin: &Origin, proxy: &str, page: &str) {
     let proxy = proxy.trim_start_matches("http://").parse().expect("an address");
-    let (url, host) = (origin.url("x"), origin.address);
+    let (url, host) = (origin.url(page), origin.address);
     let text = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     assert_eq!(request(proxy, &text).status, 200);
 }
@@ -59,7 +63,7 @@ fn a_command_downloads_through_the_cache_and_the_last_line_says_what_came_from_i
     for expected in ["1 request, 0 of them", "1 request, 1 of them"] {
         let command = foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 5");
         let waiting = Waiting::start(command);
-        fetch(&origin, &waiting.said);
+        fetch(&origin, &waiting.said, "x");
         let (code, reports) = waiting.end();
         assert_eq!(code, Some(5), "{reports}");
         assert!(
@@ -94,19 +98,20 @@ fn a_signal_reaches_the_command() {
     let script = "trap 'kill $!; exit 33' TERM; sleep 60 & echo ready; wait $!";
     let waiting = Waiting::start(foxy_run(folder.path(), &[], script));
     assert_eq!(waiting.said, "ready");
-    signal(waiting.child.id(), "TERM");
+    signal(waiting.id(), "TERM");
     assert_eq!(waiting.end().0, Some(33));
 }
 
 #[test]
-fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
+fn a_run_with_other_settings_has_a_store_of_its_own_and_keeps_it_for_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     let first = Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line; exit 0"));
     for (expected, is_new) in [("1 request, 0 of them", true), ("1 request, 1 of them", false)] {
-        let second =
-            Waiting::start(foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 0"));
-        fetch(&origin, &second.said);
+        let script = "echo $http_proxy; read line; exit 0";
+        let other = ["--intercept", "other.test"];
+        let second = Waiting::start(foxy_run(folder.path(), &other, script));
+        fetch(&origin, &second.said, "x");
         let (code, reports) = second.end();
         assert_eq!(code, Some(0), "{reports}");
         assert!(
@@ -127,7 +132,7 @@ fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
 }
 
 #[test]
-fn runs_that_start_at_the_same_moment_share_no_store_and_none_fails() {
+fn of_runs_that_start_at_the_same_moment_none_fails() {
     let folder = tempfile::tempdir().expect("a folder");
     let start = |_| foxy_run(folder.path(), &[], "exit 0").spawn().expect("the binary runs");
     for child in (0..6).map(start).collect::<Vec<_>>() {
@@ -139,7 +144,11 @@ fn runs_that_start_at_the_same_moment_share_no_store_and_none_fails() {
 #[test]
 fn a_run_for_which_no_store_is_left_says_that_it_has_memory_only() {
     let folder = tempfile::tempdir().expect("a folder");
-    let waiting = |_| Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line; exit 0"));
+    let waiting = |number| {
+        let host = format!("{number}.test");
+        let other = ["--intercept", &host];
+        Waiting::start(foxy_run(folder.path(), &other, "echo ready; read line; exit 0"))
+    };
     let all: Vec<Waiting> = (0..8).map(waiting).collect();
     let last = foxy_run(folder.path(), &[], "exit 0").output().expect("the binary runs");
     let reports = String::from_utf8_lossy(&last.stderr);

@@ -10,12 +10,13 @@ fn parents(choice: ParentChoice, fallback: ParentFallback, no_proxy: &[&str]) ->
         choice,
         fallback,
         no_proxy: no_proxy.iter().map(|text| text.parse().expect("a host")).collect(),
+        sibling: None,
     };
     Parents::new(settings, "foxy", 7).expect("it has parents")
 }
 
 fn aim(host: &str) -> Aim<'_> {
-    Aim { scheme: Scheme::Http, host, port: 80, key: host.as_bytes() }
+    Aim { scheme: Scheme::Http, host, port: 80, key: host.as_bytes(), is_cacheable: false }
 }
 
 fn none_tried() -> Tried {
@@ -111,4 +112,31 @@ fn a_parent_for_one_scheme_receives_no_other() {
     let secure = Aim { scheme: Scheme::Https, ..aim("x.test") };
     assert_eq!(parents.choose(aim("x.test"), none_tried(), Instant::ZERO), Chosen::Direct);
     assert_eq!(parents.choose(secure, none_tried(), Instant::ZERO), Chosen::Parent(0));
+}
+
+#[test]
+fn a_sibling_receives_what_a_cache_can_answer_until_it_fails_or_ends() {
+    let parent = |url: &str| url.parse::<Parent>().expect("a parent");
+    let no_proxy = vec!["b.test".parse().expect("a host")];
+    let settings = ParentSettings {
+        parents: vec![parent("http://a.test:1")],
+        no_proxy,
+        sibling: Some(parent("http://127.0.0.1:2")),
+        ..ParentSettings::default()
+    };
+    let parents = Parents::new(settings, "foxy", 7).expect("it has parents");
+    let cacheable = |host| Aim { is_cacheable: true, ..aim(host) };
+    let now = Instant::ZERO;
+    let choose = |aim, tried| parents.choose(aim, tried, now);
+    for host in ["x.test", "b.test", "127.0.0.1"] {
+        assert_eq!(choose(cacheable(host), none_tried()), Chosen::Parent(1), "{host}");
+    }
+    assert_eq!(choose(aim("x.test"), none_tried()), Chosen::Parent(0));
+    assert_eq!(choose(aim("b.test"), none_tried()), Chosen::Direct);
+    let mut tried = none_tried();
+    tried.add(1);
+    assert_eq!(choose(cacheable("x.test"), tried), Chosen::Parent(0));
+    assert_eq!(choose(cacheable("b.test"), tried), Chosen::Direct);
+    parents.end_sibling();
+    assert_eq!(choose(cacheable("x.test"), none_tried()), Chosen::Parent(0));
 }

@@ -14,6 +14,7 @@ use foxy_base::{Instant, Random};
 use foxy_http::Scheme;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -53,6 +54,10 @@ pub struct ParentSettings {
     pub fallback: ParentFallback,
     /// Hosts that the proxy reaches without a parent.
     pub no_proxy: Vec<NoProxy>,
+    /// Another proxy of this machine, which shares its cache with this proxy. It receives the
+    /// requests that a cache can answer. While it does not work, requests go on as if it did not
+    /// exist.
+    pub sibling: Option<Parent>,
 }
 
 /// The parents of this proxy, with their state. All workers share them.
@@ -60,6 +65,9 @@ pub struct Parents {
     settings: ParentSettings,
     /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parents.
     via: String,
+    /// Number of the sibling, which comes after all parents.
+    sibling: Option<usize>,
+    sibling_has_ended: AtomicBool,
     states: Mutex<ParentStates>,
 }
 
@@ -77,6 +85,8 @@ pub(crate) struct Aim<'a> {
     pub(crate) port: u16,
     /// The text from which rendezvous hashing chooses the parent.
     pub(crate) key: &'a [u8],
+    /// Whether a cache can answer the request.
+    pub(crate) is_cacheable: bool,
 }
 
 /// The chosen way to an origin.
@@ -111,11 +121,16 @@ impl Parents {
     /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` if the settings
     /// list no parents.
     pub fn new(mut settings: ParentSettings, via_name: &str, seed: u64) -> Option<Self> {
-        settings.parents.truncate(MAX_PARENTS);
+        let sibling = settings.sibling.take();
+        settings.parents.truncate(MAX_PARENTS - usize::from(sibling.is_some()));
+        let number = sibling.is_some().then_some(settings.parents.len());
+        settings.parents.extend(sibling);
         let health = vec![ParentHealth::default(); settings.parents.len()];
         (!health.is_empty()).then(|| Self {
             settings,
             via: format!("1.1 {via_name}"),
+            sibling: number,
+            sibling_has_ended: AtomicBool::new(false),
             states: Mutex::new(ParentStates { health, random: Random::new(seed) }),
         })
     }
@@ -128,22 +143,56 @@ impl Parents {
         &self.via
     }
 
+    /// Returns true if the parent with this number is the sibling.
+    pub(crate) fn is_sibling(&self, number: usize) -> bool {
+        self.sibling == Some(number)
+    }
+
+    /// Sends no more requests to the sibling.
+    pub(crate) fn end_sibling(&self) {
+        self.sibling_has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the sibling, if a request can go to it.
+    fn sibling_for(
+        &self,
+        health: &[ParentHealth],
+        aim: Aim<'_>,
+        tried: Tried,
+        now: Instant,
+    ) -> Option<usize> {
+        let number = self.sibling.filter(|_| aim.is_cacheable)?;
+        let is_usable = !self.sibling_has_ended.load(Ordering::Relaxed)
+            && !tried.contains(number)
+            && health[number].rank(now).is_some();
+        is_usable.then_some(number)
+    }
+
+    /// Returns the parents without the sibling.
+    fn all(&self) -> &[Parent] {
+        &self.settings.parents[..self.sibling.unwrap_or(self.settings.parents.len())]
+    }
+
     /// Returns true if requests for this destination must not go to a parent. For example, a
     /// loopback address means this machine, and would mean another machine at the parent.
     pub(crate) fn are_bypassed(&self, aim: Aim<'_>) -> bool {
         let serves = |parent: &Parent| parent.serves(aim.scheme);
         let covers = |rule: &NoProxy| rule.covers(aim.host, aim.port);
         is_loopback(aim.host)
-            || !self.settings.parents.iter().any(serves)
+            || !self.all().iter().any(serves)
             || self.settings.no_proxy.iter().any(covers)
     }
 
     /// Chooses the way to an origin for a request for which the parents `tried` have failed.
     pub(crate) fn choose(&self, aim: Aim<'_>, tried: Tried, now: Instant) -> Chosen {
+        let mut states = self.states();
+        if let Some(number) = self.sibling_for(&states.health, aim, tried, now) {
+            states.health[number].try_now(now);
+            return Chosen::Parent(number);
+        }
         if self.are_bypassed(aim) {
             return Chosen::Direct;
         }
-        let mut states = self.states();
         match self.best(&states.health, aim, tried, now) {
             Some(number) => {
                 states.health[number].try_now(now);
@@ -173,7 +222,7 @@ impl Parents {
         tried: Tried,
         now: Instant,
     ) -> Option<usize> {
-        let parents = self.settings.parents.iter().enumerate();
+        let parents = self.all().iter().enumerate();
         let usable = parents.filter_map(|(number, parent)| {
             let fits = parent.serves(aim.scheme) && !tried.contains(number);
             let rank = health[number].rank(now).filter(|_| fits)?;

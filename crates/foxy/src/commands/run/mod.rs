@@ -6,6 +6,7 @@ mod child;
 mod environment;
 mod hosts;
 mod own;
+mod sharing;
 mod tally;
 mod trust;
 
@@ -52,8 +53,8 @@ pub fn command() -> Command {
              foxy sets environment variables of the command, so that the command uses foxy as its \
              proxy and trusts foxy. Nothing else on this machine changes. foxy stores downloads \
              from public package registries in ~/.cache/foxy-run, and the next `foxy run` serves \
-             them from this store. Commands that run at the same time use separate stores \
-             (foxy-run-2 and so on). foxy tunnels connections to all other hosts unread. foxy \
+             them from this store. Commands that run at the same time share the store through the \
+             first of them. foxy tunnels connections to all other hosts unread. foxy \
              itself uses the proxy that the environment names.\n\n\
              For the registries foxy terminates TLS, with a certificate authority that foxy makes \
              for each run. This authority can sign only for these hosts, and foxy never writes \

@@ -16,6 +16,10 @@ pub struct Tally {
     hits: AtomicU64,
     bytes: AtomicU64,
     hit_bytes: AtomicU64,
+    /// Number of requests that went through the proxy whose store this run shares.
+    shared: AtomicU64,
+    /// Host of this proxy.
+    sibling: Option<String>,
 }
 
 impl AccessSink for Tally {
@@ -25,6 +29,9 @@ impl AccessSink for Tally {
         }
         self.requests.fetch_add(1, Relaxed);
         self.bytes.fetch_add(record.body_bytes, Relaxed);
+        if record.parent.is_some() && record.parent == self.sibling.as_deref() {
+            self.shared.fetch_add(1, Relaxed);
+        }
         if matches!(record.outcome, CacheStatus::Hit { .. }) {
             self.hits.fetch_add(1, Relaxed);
             self.hit_bytes.fetch_add(record.body_bytes, Relaxed);
@@ -33,8 +40,17 @@ impl AccessSink for Tally {
 }
 
 impl Tally {
+    /// Starts to count. `sibling` is the host of the proxy whose store this run shares.
+    pub fn new(sibling: Option<String>) -> Self {
+        Self { sibling, ..Self::default() }
+    }
+
     pub fn summary(&self, gauges: &Gauges) -> String {
         let mut text = self.cached();
+        let shared = self.shared.load(Relaxed);
+        if shared > 0 {
+            text.push_str(&format!("; {shared} of them used the store of another `foxy run`"));
+        }
         let tunnels = gauges.count(Counter::Tunnels);
         if tunnels > 0 {
             text.push_str(&format!(

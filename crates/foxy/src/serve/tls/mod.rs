@@ -8,6 +8,7 @@ pub use clients::ReloadableTls;
 
 use crate::authority_folder;
 use crate::failure::Failure;
+use crate::serve::parents::Sibling;
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
 use foxy_base::{CivilTime, HostPattern, WallTime};
@@ -19,10 +20,17 @@ use std::time::Duration;
 /// foxy warns at start-up if the intercepting certificate authority expires within this time.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Returns TLS settings for origins that trust the system's authorities and the certificates in
-/// `files`. If the system has no authorities, foxy only warns, because plain HTTP needs none.
-pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
-    origin_authorities(files).map(OriginTls::trusting)
+/// Returns TLS settings for origins that trust the system's authorities, the certificates in
+/// `files`, and the authority of a sibling. If the system has no authorities, foxy only warns,
+/// because plain HTTP needs none.
+pub fn origin_tls(files: &[PathBuf], sibling: Option<&Sibling>) -> Result<OriginTls, Failure> {
+    let mut authorities = origin_authorities(files)?;
+    if let Some(Sibling { authority, .. }) = sibling
+        && let Err(error) = authorities.add_pem(authority.as_bytes())
+    {
+        return Err(Failure::Failed(format!("the authority of the other `foxy run`: {error}")));
+    }
+    Ok(OriginTls::trusting(authorities))
 }
 
 /// Reads the system's certificate authorities, and further authorities in `files`.
@@ -120,7 +128,7 @@ mod tests {
         let empty = folder.path().join("empty.pem");
         std::fs::write(&empty, "nothing").expect("written");
         for (file, expected) in [(missing, "No such file"), (empty, "holds no certificate")] {
-            let Err(Failure::Unusable(text)) = origin_tls(&[file]) else {
+            let Err(Failure::Unusable(text)) = origin_tls(&[file], None) else {
                 panic!("{expected}: taken")
             };
             assert!(text.contains("(origin-ca): ") && text.contains(expected), "{text}");

@@ -76,10 +76,12 @@ fn filter(rules: &str) {
 
 /// The rules that the documents name, for a client behind the interface `lan`.
 const TPROXY: &str = include_str!("../../../../../packaging/nftables/transparent.nft");
-const REDIRECT: &str = "table inet foxy { chain divert {
+const REDIRECT: &str = "table inet foxy {
+  chain divert {
     type nat hook prerouting priority dstnat;
     iifname lan tcp dport { 80, 443 } redirect to :3130
-} }";
+  }
+}";
 
 /// Sends packets with the mark 1 to sockets of this machine, whatever their destination.
 const ROUTES: &str = "ip link set lo up
