@@ -108,7 +108,7 @@ impl MemoryTier {
     /// Calls `take` for some responses, from a place on, which is 0 at first. Returns the place at
     /// which the next call must continue. Each call locks a shard only briefly.
     pub fn visit(&self, from: u64, mut take: impl FnMut(&Stored)) -> Option<u64> {
-        const SLOTS_AT_ONCE: usize = 4096;
+        const SLOTS_AT_ONCE: usize = 512;
         let (shard, slot) = ((from >> 32) as usize, (from & u64::from(u32::MAX)) as usize);
         let next = lock(self.shards.get(shard)?).responses.visit(slot, SLOTS_AT_ONCE, |cached| {
             if let Cached::Response(stored) = cached {

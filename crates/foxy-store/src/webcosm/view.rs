@@ -118,8 +118,8 @@ impl LayoutView for SharedState {
         let location = content.location(entry);
         drop(content);
         let buffer = read(readable.file, location.offset, location.length)?;
-        let records = location.records(buffer, &readable.secret).into_iter();
+        let mut records = location.records(buffer, &readable.secret).into_iter();
         let bits = self.lock().index.bits();
-        records.into_iter().find(|(key, _)| Tag::of(key.hash(readable.salt), bits) == tag)
+        records.find(|(key, _)| Tag::of(key.hash(readable.salt), bits) == tag)
     }
 }

@@ -18,8 +18,10 @@ const RECORDS_AT_ONCE: usize = 256;
 const MAX_BYTES: u64 = 48 << 20;
 /// Longest time for which one request reads records, if the disk answers.
 const MAX_TIME: Duration = Duration::from_secs(2);
-/// Largest number of objects in one answer.
+/// A search in memory ends its step after about this number of objects.
 const MAX_FOUND: usize = 500;
+/// Number of visits to the memory cache in one step of a search.
+const VISITS_AT_ONCE: usize = 64;
 
 /// A search for objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,17 +72,13 @@ pub async fn search(store: &StoreHandle, wanted: &ObjectSearch) -> Option<Value>
 pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
     let mut found = Vec::new();
     let mut from = Some(wanted.from);
-    while let Some(place) = from {
+    for _ in 0..VISITS_AT_ONCE {
+        let Some(place) = from.filter(|_| found.len() < MAX_FOUND) else { break };
         from = proxy.visit_memory(place, |description| {
-            if description.url.as_deref().is_some_and(|url| wanted.matches(url))
-                && found.len() < MAX_FOUND
-            {
+            if description.url.as_deref().is_some_and(|url| wanted.matches(url)) {
                 found.push(description_as_json(&description));
             }
         });
-        if found.len() >= MAX_FOUND / 2 {
-            break;
-        }
     }
     let share = from.map_or(1.0, |place| (place >> 32) as f64 / 16.0);
     json!({ "objects": found, "next": from, "searched": share, "unread": 0 })
