@@ -117,7 +117,6 @@ mod tests {
         let cases = [
             (443, "GET / HTTP/1.1\nHost: b.test\n\n"),
             (443, "GET / HTTP/1.1\nHost: a.test:8443\n\n"),
-            (443, "GET / HTTP/1.1\nHost: a.test.\n\n"),
             (8443, "GET / HTTP/1.1\nHost: a.test\n\n"),
             (443, "GET https://b.test/ HTTP/1.1\nHost: a.test\n\n"),
             (443, "GET http://a.test/ HTTP/1.1\nHost: a.test\n\n"),
