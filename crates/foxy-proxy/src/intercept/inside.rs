@@ -2,6 +2,7 @@
 //! names. Each request gets the absolute form that a client sends to a proxy without CONNECT. So
 //! later code treats requests inside and outside a CONNECT in the same way.
 
+use crate::request::final_dots;
 use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
@@ -34,8 +35,10 @@ impl Inside {
         &self.origin.host
     }
 
-    /// Changes a request to absolute form. If the request must be refused, returns the reason.
-    pub(crate) fn judge(&self, head: RequestHead) -> (RequestHead, Option<ErrorReason>) {
+    /// Changes a request to absolute form, without dots at the end of the host. If the request must
+    /// be refused, returns the reason.
+    pub(crate) fn judge(&self, mut head: RequestHead) -> (RequestHead, Option<ErrorReason>) {
+        final_dots::remove(&mut head);
         match self.absolute(&head) {
             Ok(target) => (RequestHead { target, ..head }, None),
             Err(reason) => (head, Some(reason)),
@@ -65,12 +68,11 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Returns true if `authority` is the authority of the CONNECT (RFC 9110 §4.2.3). Case and dots
-    /// at the end of the host do not matter, and the default port may be left out.
+    /// Returns true if `authority` is the authority of the CONNECT (RFC 9110 §4.2.3). Case does not
+    /// matter, and the default port may be left out.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
-            let host = authority.host.trim_end_matches('.');
-            host.eq_ignore_ascii_case(self.origin.host.trim_end_matches('.'))
+            authority.host.eq_ignore_ascii_case(&self.origin.host)
                 && authority.port.unwrap_or(self.origin.scheme.default_port()) == self.origin.port
         })
     }
