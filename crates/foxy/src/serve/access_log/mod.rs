@@ -33,7 +33,7 @@ impl AccessSink for AccessLog {
         LINE.with_borrow_mut(|line| {
             line.clear();
             self.format.write(record, line);
-            self.queue.push(line);
+            self.queue.push(record.end, line);
         });
     }
 }

@@ -1,24 +1,47 @@
 //! Passes log lines from the workers to the thread that writes the log file. Each worker appends to
 //! its own bounded buffer, and never waits for the thread. If a buffer is full, foxy drops the line
-//! and counts it.
+//! and counts it. The thread writes the lines of all buffers in the order of their times.
 
-use std::io::Write;
+use foxy_base::WallTime;
+use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MAX_BUFFER_BYTES: usize = 4 << 20;
+const MAX_WRITE_BYTES: usize = 256 << 10;
 /// Interval at which the thread writes the buffers. A line waits at most this long if the output
 /// keeps up.
 const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct LogQueue {
-    buffers: Vec<Mutex<Vec<u8>>>,
+    buffers: Vec<Mutex<Lines>>,
     capacity: usize,
     dropped: AtomicU64,
     unwritten: AtomicU64,
+}
+
+/// The lines of one worker.
+#[derive(Debug, Default)]
+struct Lines {
+    text: Vec<u8>,
+    /// For each line, its time and its end in `text`.
+    ends: Vec<(WallTime, usize)>,
+}
+
+impl Lines {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Returns each line with its time.
+    fn timed(&self) -> impl Iterator<Item = (WallTime, &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        starts.zip(&self.ends).map(|(start, (at, end))| (*at, &self.text[start..*end]))
+    }
 }
 
 /// Number of threads that have appended lines so far. The next new thread gets this number, which
@@ -43,12 +66,15 @@ impl LogQueue {
         }
     }
 
-    /// Appends a line that includes its line break. Drops the line if the buffer is full.
-    pub fn push(&self, line: &[u8]) {
+    /// Appends the line of a request that ended at `at`. The line includes its line break. Drops the
+    /// line if the buffer is full.
+    pub fn push(&self, at: WallTime, line: &[u8]) {
         let index = THREAD.with(|thread| thread % self.buffers.len());
         let mut buffer = lock(&self.buffers[index]);
-        if buffer.len() + line.len() <= self.capacity {
-            buffer.extend_from_slice(line);
+        if buffer.text.len() + line.len() <= self.capacity {
+            buffer.text.extend_from_slice(line);
+            let end = buffer.text.len();
+            buffer.ends.push((at, end));
         } else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -65,7 +91,7 @@ impl LogQueue {
     }
 }
 
-fn lock(buffer: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+fn lock(buffer: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -117,18 +143,18 @@ impl Drop for LogWriter {
 }
 
 fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests: &WriterRequests) {
-    let mut lines = Vec::new();
+    let mut taken: Vec<Lines> = queue.buffers.iter().map(|_| Lines::default()).collect();
     loop {
         let stop = requests.stop.load(Ordering::Acquire);
         let reopen = requests.reopen.swap(false, Ordering::AcqRel);
-        for buffer in &queue.buffers {
-            std::mem::swap(&mut *lock(buffer), &mut lines);
-            if sink.write_all(&lines).and_then(|()| sink.flush()).is_err() {
-                let lost = lines.iter().filter(|byte| **byte == b'\n').count();
-                queue.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
-            }
-            lines.clear();
+        for (buffer, lines) in queue.buffers.iter().zip(&mut taken) {
+            std::mem::swap(&mut *lock(buffer), lines);
         }
+        if write_in_order(&taken, &mut sink).is_err() {
+            let lost: usize = taken.iter().map(|lines| lines.ends.len()).sum();
+            queue.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
+        }
+        taken.iter_mut().for_each(Lines::clear);
         if stop {
             return;
         }
@@ -137,6 +163,15 @@ fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests
         }
         std::thread::park_timeout(WRITE_INTERVAL);
     }
+}
+
+/// Writes the lines of all workers in the order of their times.
+fn write_in_order(taken: &[Lines], sink: &mut Sink) -> std::io::Result<()> {
+    let mut lines: Vec<(WallTime, &[u8])> = taken.iter().flat_map(Lines::timed).collect();
+    lines.sort_by_key(|(at, _)| at.0);
+    let mut out = BufWriter::with_capacity(MAX_WRITE_BYTES, sink);
+    lines.iter().try_for_each(|(_, line)| out.write_all(line))?;
+    out.flush()
 }
 
 #[cfg(test)]
@@ -187,9 +222,9 @@ mod tests {
         let writer = writer.expect("started");
         let other = {
             let queue = queue.clone();
-            std::thread::spawn(move || queue.push(b"b\n"))
+            std::thread::spawn(move || queue.push(WallTime(2), b"b\n"))
         };
-        queue.push(b"a\n");
+        queue.push(WallTime(1), b"a\n");
         other.join().expect("it only pushes");
         drop(writer);
         let mut lines: Vec<_> = sink.text().lines().map(str::to_owned).collect();
@@ -198,17 +233,34 @@ mod tests {
     }
 
     #[test]
+    fn the_lines_of_all_workers_are_in_the_order_of_their_times() {
+        let worker = |lines: &[(u64, &str)]| {
+            let mut all = Lines::default();
+            for (at, line) in lines {
+                all.text.extend_from_slice(line.as_bytes());
+                all.ends.push((WallTime(*at), all.text.len()));
+            }
+            all
+        };
+        let (shared, first) = (Shared::default(), worker(&[(1, "a\n"), (5, "d\n")]));
+        let second = worker(&[(2, "b\n"), (3, "c\n"), (9, "e\n")]);
+        let mut sink: Sink = Box::new(shared.clone());
+        write_in_order(&[first, Lines::default(), second], &mut sink).expect("written");
+        assert_eq!(shared.text(), "a\nb\nc\nd\ne\n");
+    }
+
+    #[test]
     fn a_full_buffer_drops_and_counts_instead_of_waiting() {
         let queue = LogQueue::with_capacity(1, 4);
-        (0..5).for_each(|_| queue.push(b"a\n"));
+        (0..5).for_each(|_| queue.push(WallTime(1), b"a\n"));
         assert_eq!(queue.dropped(), 3);
-        assert_eq!(lock(&queue.buffers[0]).as_slice(), b"a\na\n");
+        assert_eq!(lock(&queue.buffers[0]).text.as_slice(), b"a\na\n");
     }
 
     #[test]
     fn lines_that_cannot_be_written_are_counted() {
         let queue = Arc::new(LogQueue::new(1));
-        (0..3).for_each(|_| queue.push(b"a\n"));
+        (0..3).for_each(|_| queue.push(WallTime(1), b"a\n"));
         drop(
             LogWriter::start(queue.clone(), Box::new(Full), opener(Shared::default()))
                 .expect("started"),
@@ -226,11 +278,11 @@ mod tests {
             opened.send(()).expect("the test waits");
             Ok(Box::new(target.clone()))
         });
-        queue.push(b"1\n");
+        queue.push(WallTime(1), b"1\n");
         let writer = LogWriter::start(queue.clone(), Box::new(old.clone()), open).expect("started");
         writer.reopen();
         on_open.recv().expect("reopened");
-        queue.push(b"2\n");
+        queue.push(WallTime(2), b"2\n");
         drop(writer);
         assert_eq!((old.text().as_str(), new.text().as_str()), ("1\n", "2\n"));
     }
