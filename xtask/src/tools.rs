@@ -22,7 +22,7 @@ struct Tool {
 
 const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
@@ -58,6 +58,12 @@ const TOOLS: [Tool; 6] = [
         is_here: || succeeds("lintian", &["--version"]),
         install: || from_the_system(&["lintian"]),
         otherwise: "install lintian",
+    },
+    Tool {
+        name: "promtool, for the checks of metrics and alerts,",
+        is_here: || succeeds("promtool", &["--version"]),
+        install: || from_the_system(&["prometheus"]),
+        otherwise: "install Prometheus",
     },
 ];
 

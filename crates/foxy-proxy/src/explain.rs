@@ -20,13 +20,17 @@ use crate::request::reason::ErrorReason;
 use crate::server::admission;
 use crate::server::handle::ProxyHandle;
 use crate::server::steering::{needs_login, steer, tried};
-use crate::upstream::{Origin, Scheme, expected_way};
+use crate::upstream::foresight::{Reach, forbidden};
+use crate::upstream::{
+    ChosenBy, ConnectError, DestinationRefusal, ExpectedWay, Origin, Scheme, expected_way,
+};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
 use foxy_rules::RequestControl;
 use foxy_rules::coding::NotCoded;
 use foxy_rules::explain::{Response, explain_reuse};
+use foxy_rules::invalidates;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,6 +60,21 @@ pub struct Explanation {
     pub stored: Option<Shown>,
     /// The results of the rules, in order. The last step is the outcome.
     pub steps: Vec<Step>,
+}
+
+impl Explanation {
+    /// Adds a step before the outcome.
+    fn insert(&mut self, step: Step) {
+        self.steps.insert(self.steps.len().saturating_sub(1), step);
+    }
+
+    /// Replaces the outcome by the refusal of the destination policy.
+    fn refused(mut self, refusal: DestinationRefusal) -> Self {
+        let reason = ErrorReason::Upstream(ConnectError::Forbidden(refusal).into());
+        self.steps.pop();
+        self.steps.extend([Step::Refused(reason), Step::Therefore(Outcome::Refuse(reason))]);
+        self
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -115,22 +134,34 @@ impl ProxyHandle {
             Plan::LookUp(origin, key) => {
                 let key = CacheKey::new(settings.rules.key(key));
                 let explanation = self.look_up(&head, &key, steps).await;
-                self.with_way(explanation, &head, &origin)
+                self.with_way(explanation, &head, &origin).await
             }
             Plan::Refuse(reason) => settled(steps, Step::Refused(reason), Outcome::Refuse(reason)),
             Plan::Forward(origin, _, reason) => {
-                let explanation = settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
-                self.with_way(explanation, &head, &origin)
+                let mut explanation =
+                    settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
+                if invalidates(head.method.as_str(), 200) {
+                    explanation.insert(Step::Invalidates);
+                }
+                self.with_way(explanation, &head, &origin).await
             }
-            Plan::Tunnel(_) => settled(steps, Step::Tunnelled, Outcome::Tunnel),
+            Plan::Tunnel(origin) => {
+                let explanation = settled(steps, Step::Tunnelled, Outcome::Tunnel);
+                let by_parent = settings.upstream.parents.is_some();
+                match settings.destinations.check_connect_port(origin.port) {
+                    Err(refusal) => explanation.refused(refusal),
+                    Ok(()) => self.judged(explanation, &origin, by_parent).await,
+                }
+            }
             Plan::Purge(_) => settled(steps, Step::PurgeAsked, Outcome::Purge),
             Plan::AnswerHere => settled(steps, Step::AnsweredHere, Outcome::AnswerHere),
         }
     }
 
     /// Adds steps before the outcome: the servers of the operator's origin and, for a fetch, the
-    /// parent proxy that the fetch would use.
-    fn with_way(
+    /// parent proxy that the fetch would use. If the destination policy forbids the fetch, the
+    /// outcome is its refusal.
+    async fn with_way(
         &self,
         mut explanation: Explanation,
         head: &RequestHead,
@@ -140,14 +171,34 @@ impl ProxyHandle {
             |step: &Step| matches!(step, Step::Therefore(Outcome::Fetch(_) | Outcome::Validate(_)));
         if let Some(member) = &origin.member {
             let servers = Step::Servers(member.group.status(clock::monotonic()));
-            explanation.steps.insert(explanation.steps.len() - 1, servers);
+            explanation.insert(servers);
+        }
+        if !explanation.steps.last().is_some_and(is_fetch) {
+            return explanation;
         }
         let parents = self.shared.settings.upstream.parents.as_ref();
-        if let Some(parents) = parents.filter(|_| explanation.steps.last().is_some_and(is_fetch)) {
-            let way = expected_way(parents, origin, &outgoing::target(head));
-            explanation.steps.insert(explanation.steps.len() - 1, Step::Way(way));
+        let way = parents.map(|parents| expected_way(parents, origin, &outgoing::target(head)));
+        let by_parent = matches!(way, Some(ExpectedWay::Parent(_) | ExpectedWay::Nothing));
+        way.map(Step::Way).into_iter().for_each(|step| explanation.insert(step));
+        self.judged(explanation, origin, by_parent).await
+    }
+
+    /// Replaces the outcome by a refusal, if the destination policy forbids the origin.
+    async fn judged(
+        &self,
+        explanation: Explanation,
+        origin: &Origin,
+        by_parent: bool,
+    ) -> Explanation {
+        let settings = &self.shared.settings;
+        let reach = if by_parent { Reach::ThroughParent } else { Reach::Direct };
+        let resolver = (self.shared.resolver)().ok().filter(|_| origin.chosen == ChosenBy::Client);
+        let Some(resolver) = resolver else { return explanation };
+        let policy = &settings.destinations;
+        match forbidden(&settings.upstream, policy, resolver, (origin, reach)).await {
+            Some(refusal) => explanation.refused(refusal),
+            None => explanation,
         }
-        explanation
     }
 
     async fn look_up(

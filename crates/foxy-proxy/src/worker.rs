@@ -6,7 +6,7 @@ use crate::cache::Cache;
 use crate::cache::compressions::Compressions;
 use crate::cache::epoch::Epoch;
 use crate::cache::purge::Purges;
-use crate::cache::refusals::Refusals;
+use crate::cache::refusals::{Refusals, Refused};
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::stored::{CacheKey, Stored};
 use crate::core::View;
@@ -21,7 +21,7 @@ use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
 use crate::request::forwarding_fields;
 use crate::settings::ProxySettings;
-use crate::upstream::UpstreamClient;
+use crate::upstream::{MakeResolver, UpstreamClient};
 use foxy_base::WallTime;
 use foxy_http::{Headers, RequestHead, ResponseHead, Version};
 use foxy_rules::coding::varies_by_coding;
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     /// small head does not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
+    /// Creates resolvers of host names.
+    pub(crate) resolver: MakeResolver,
     /// Set if the course is not [`Course::Serve`].
     pub(crate) leaving: AtomicBool,
     /// Takes idle connections after [`Course::Leave`].
@@ -180,6 +182,12 @@ impl Worker {
         !compression.is_off()
             && compression.why_never(status, &fields, length).is_none()
             && !varies_by_coding(&fields)
+    }
+
+    /// Remembers and counts why the last response of a URL was not stored.
+    pub(crate) fn remember_refusal(&self, url: &CacheKey, refused: Refused) {
+        self.counters.not_stored.add(refused.why.name());
+        self.shared.refusals.remember(url, refused);
     }
 
     pub(crate) fn count_response(&self, version: Version) {

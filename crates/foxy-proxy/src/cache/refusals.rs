@@ -28,6 +28,8 @@ pub enum NotKept {
     NoSlices,
     /// The store was full, busy or broken, or the proxy had no memory to collect the body.
     StoreRefused,
+    /// A request with an unsafe method, such as POST, succeeded and removed the stored responses.
+    Invalidated,
 }
 
 impl NotKept {
@@ -39,6 +41,7 @@ impl NotKept {
             Self::TooLarge => "too-large",
             Self::NoSlices => "no-slices",
             Self::StoreRefused => "store-refused",
+            Self::Invalidated => "invalidated",
         }
     }
 
@@ -50,6 +53,7 @@ impl NotKept {
             Self::TooLarge => "docs/configuration.md",
             Self::NoSlices => "RFC 9111 §3.4",
             Self::StoreRefused => "docs/operation.md",
+            Self::Invalidated => "RFC 9111 §4.4",
         }
     }
 }
@@ -67,6 +71,10 @@ impl fmt::Display for NotKept {
                  or other ranges than requested"
             }
             Self::StoreRefused => "the store was full, busy or broken",
+            Self::Invalidated => {
+                "it answered a request that changes the resource, such as a POST; foxy removed the \
+                 stored responses"
+            }
         })
     }
 }

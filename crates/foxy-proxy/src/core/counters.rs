@@ -1,8 +1,11 @@
 //! The proxy's counters, in one table. Each worker adds to its own cells. A reader adds the cells
 //! of all workers together.
 
-use std::sync::Arc;
+use crate::core::request_metrics::RequestMetrics;
+use crate::core::timing::Timing;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 macro_rules! counters {
     ($($(#[doc = $help:literal])+ $variant:ident = $name:literal,)+) => {
@@ -142,15 +145,49 @@ counters! {
     Purges = "purges",
 }
 
-/// The counters of one worker.
-#[derive(Debug)]
+/// The counters and timings of one worker.
 pub struct Counters {
     cells: Vec<AtomicU64>,
+    /// Finished requests by outcome, with their durations.
+    pub requests: RequestMetrics,
+    /// Times from the start of requests to origins to the heads of the final responses.
+    pub first_bytes: Timing,
+    /// The proxy's own error answers, by the name of the reason.
+    pub errors: NamedCounts,
+    /// Fetched responses that were not stored, by the name of the reason.
+    pub not_stored: NamedCounts,
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { cells: Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect() }
+        Self {
+            cells: Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            requests: RequestMetrics::default(),
+            first_bytes: Timing::default(),
+            errors: NamedCounts::default(),
+            not_stored: NamedCounts::default(),
+        }
+    }
+}
+
+/// Counts events by the name of their reason. Rare events only, because each takes a lock.
+#[derive(Default)]
+pub struct NamedCounts(Mutex<BTreeMap<&'static str, u64>>);
+
+impl NamedCounts {
+    pub(crate) fn add(&self, name: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
+    }
+
+    /// Adds the counts of several workers together.
+    pub(crate) fn total<'a>(all: impl Iterator<Item = &'a Self>) -> BTreeMap<&'static str, u64> {
+        let mut total = BTreeMap::new();
+        for counts in all {
+            for (name, count) in &*counts.0.lock().unwrap_or_else(PoisonError::into_inner) {
+                *total.entry(*name).or_default() += count;
+            }
+        }
+        total
     }
 }
 

@@ -2,10 +2,10 @@
 //! section of the document that defines the rule.
 
 use crate::cache::purge::Verdict;
-use crate::cache::refusals::Refused;
+use crate::cache::refusals::{NotKept, Refused};
 use crate::core::outcome::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
-use crate::upstream::{ExpectedWay, ServerStatus};
+use crate::upstream::{DestinationRefusal, ExpectedWay, ServerStatus};
 use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -46,6 +46,8 @@ pub enum Step {
     Rule(RuleStep),
     /// The coding that the proxy has applied to the stored response, or the reason for none.
     Coding(Result<Coding, NotCoded>),
+    /// The answer to the request removes the stored responses of the URL, if it is a success.
+    Invalidates,
     /// The servers of the operator's origin that serves the URL, with their states.
     Servers(Vec<ServerStatus>),
     /// The parent proxy that a fetch would use, if the operator has set parent proxies.
@@ -147,6 +149,7 @@ impl Step {
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
             Self::Purged(_) | Self::Way(_) | Self::Servers(_) => "docs/operation.md",
             Self::Rule(step) => step.section(),
+            Self::Invalidates => "RFC 9111 §4.4",
             Self::Coding(Ok(_)) => "docs/decisions/compression.md",
             Self::Coding(Err(why)) => why.section(),
             Self::Therefore(_) => "RFC 9211 §2",
@@ -173,6 +176,7 @@ impl Step {
             Self::Rule(step) => step.name(),
             Self::Coding(Ok(coding)) => coding.name(),
             Self::Coding(Err(why)) => why.name(),
+            Self::Invalidates => "invalidates",
             Self::Servers(_) => "origin",
             Self::Way(ExpectedWay::Direct | ExpectedWay::Fallback) => "direct",
             Self::Way(ExpectedWay::Parent(_)) => "parent",
@@ -195,7 +199,11 @@ impl fmt::Display for Step {
                 let names: Vec<String> = effects.iter().map(ToString::to_string).collect();
                 write!(f, "the rule matches and decides: {}", names.join(", "))
             }
-            Self::Refused(reason) => f.write_str(reason.description()),
+            Self::Refused(reason) => {
+                f.write_str(reason.description())?;
+                let remedy = reason.refused_destination().and_then(DestinationRefusal::remedy);
+                remedy.map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+            }
             Self::NotAsked(ForwardReason::Method) => {
                 f.write_str("no cache answers requests with this method")
             }
@@ -223,6 +231,9 @@ impl fmt::Display for Step {
                 )
             }
             Self::NotStored => f.write_str("foxy stores no response that fits the request"),
+            Self::LastNotKept(Refused { status, at, why: why @ NotKept::Invalidated }) => {
+                write!(f, "the last answer ({status}, {}): {why}", http_date(clock::civil(*at)))
+            }
             Self::LastNotKept(Refused { status, at, why }) => {
                 write!(
                     f,
@@ -241,6 +252,9 @@ impl fmt::Display for Step {
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
             Self::Coding(choice) => show_coding(*choice, f),
+            Self::Invalidates => f.write_str(
+                "foxy removes the stored responses of the URL if the origin answers with success",
+            ),
             Self::Servers(servers) => show_servers(servers, f),
             Self::Way(ExpectedWay::Direct) => {
                 f.write_str("no parent proxy receives requests to this host")

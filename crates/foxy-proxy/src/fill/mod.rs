@@ -119,7 +119,7 @@ pub(crate) async fn receive(
     };
     let refused = |why| {
         let refused = Refused { status, at: times.received, why };
-        worker.shared.refusals.remember(&fill.base, refused);
+        worker.remember_refusal(&fill.base, refused);
     };
     match not_stored {
         Some(why) => {

@@ -5,8 +5,8 @@
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::CacheKey;
 use crate::cache::purge::{Scope, Strength};
+use crate::cache::{CacheKey, NotKept, Refused};
 use crate::client::io::ReadEnd;
 use crate::client::{Receiver, Sender};
 use crate::core::transport::Transport;
@@ -24,7 +24,7 @@ use crate::settings::ProxySettings;
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, RequestBody, UpstreamError, UpstreamExchange,
 };
-use crate::worker::Worker;
+use crate::worker::{Shared, Worker};
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{
@@ -330,13 +330,17 @@ pub(crate) async fn interim(
 }
 
 async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
-    let cache = &worker.shared.cache;
+    let Shared { cache, refusals, .. } = &*worker.shared;
+    let refused =
+        Refused { status: head.status, at: clock::steady(), why: NotKept::Invalidated };
     cache.invalidate(key, &worker.counters).await;
+    refusals.remember(key, refused);
     let mut scopes = vec![Scope::url(key)];
     let base = std::str::from_utf8(&key.text).unwrap_or_default();
     for other in also_invalidated(&View(&head.headers), base) {
         let key = CacheKey::new(worker.settings().rules.key(other.into_bytes()));
         cache.invalidate(&key, &worker.counters).await;
+        refusals.remember(&key, refused);
         scopes.push(Scope::url(&key));
     }
     if worker.shared.is_leaving() {

@@ -2,6 +2,7 @@
 //! clients.
 
 use crate::cache::Stored;
+use crate::core::request_metrics::RequestOutcome;
 use crate::core::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
 use foxy_base::WallTime;
@@ -100,7 +101,30 @@ impl CacheStatus {
             Self::Forwarded { reason: ForwardReason::Stale, .. } => "TCP_REFRESH_MODIFIED",
             Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
             Self::Forwarded { .. } => "TCP_MISS",
+            Self::Error(reason) if reason.is_denial() => "TCP_DENIED",
             Self::Local { .. } | Self::Error(_) => "NONE",
+        }
+    }
+
+    /// Returns the outcome under which metrics count a request with a complete answer.
+    pub const fn request_outcome(self) -> RequestOutcome {
+        match self {
+            Self::Hit { source: HitSource::Memory, .. } => RequestOutcome::MemoryHit,
+            Self::Hit { source: HitSource::Disk, .. } => RequestOutcome::DiskHit,
+            Self::Hit { source: HitSource::Revalidated(_), .. } => RequestOutcome::Revalidated,
+            Self::Hit { source: HitSource::Fallback(_), .. } => RequestOutcome::StaleIfError,
+            Self::Forwarded { collapsed: true, .. } => RequestOutcome::Collapsed,
+            Self::Forwarded { reason, .. } => match reason {
+                ForwardReason::Bypass | ForwardReason::Rule | ForwardReason::Method => {
+                    RequestOutcome::Bypass
+                }
+                _ => RequestOutcome::Miss,
+            },
+            Self::Local { .. } => RequestOutcome::Local,
+            Self::Error(ErrorReason::Upstream(error)) if error.is_the_origins() => {
+                RequestOutcome::OriginFailed
+            }
+            Self::Error(_) => RequestOutcome::Refused,
         }
     }
 

@@ -223,6 +223,22 @@ impl ErrorReason {
 }
 
 impl ErrorReason {
+    /// Returns true if a setting or rule of the operator denies the request to this client. Other
+    /// reasons are faults of the request, of the origin or of the proxy's machine.
+    pub const fn is_denial(self) -> bool {
+        matches!(
+            self,
+            Self::ClientNotAllowed
+                | Self::CredentialsNeeded
+                | Self::CredentialsBusy
+                | Self::DeniedByRule
+                | Self::NotAllowedByRule
+                | Self::RateLimited { .. }
+                | Self::PurgeNotAllowed
+                | Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(_)))
+        )
+    }
+
     /// Returns why the destination policy forbids a connection to the origin, if this is the
     /// reason.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {

@@ -5,6 +5,7 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
+mod gauges;
 pub mod handle;
 pub(crate) mod http2;
 pub(crate) mod identity;
@@ -17,13 +18,16 @@ pub(crate) mod steering;
 pub(crate) mod transparent;
 pub(crate) mod tunnelling;
 
+pub use crate::upstream::MakeResolver;
+pub use gauges::{Gauges, OutcomeMetrics};
+
+use crate::cache::Cache;
 use crate::cache::compressions::Compressions;
 use crate::cache::memory::MemoryTier;
 use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::storage::{ObjectStore, Storage};
-use crate::cache::{Cache, RecordDescription};
 use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
@@ -36,9 +40,8 @@ use crate::server::handle::ProxyHandle;
 use crate::server::listener::{Bound, ListenerKind, SharedListener, WorkerListener};
 use crate::server::moving::Adopter;
 use crate::settings::ProxySettings;
-use crate::upstream::{NameResolver, Resolve, ServerStatus};
+use crate::upstream::NameResolver;
 use crate::worker::{Course, Shared};
-use foxy_base::clock;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -78,9 +81,6 @@ impl fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
-
-/// Function that creates a worker's resolver of host names. It is called on the worker's thread.
-pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
 /// Returns a function that creates resolvers of host names. The resolvers ask the DNS servers
 /// `servers`, or the system's DNS servers if the list is empty.
@@ -162,6 +162,7 @@ impl Proxy {
             waiting: ByteBudget::new(budget),
             requests: ByteBudget::new(budget),
             sink: parts.sink,
+            resolver: Arc::clone(&parts.resolver),
             leaving: AtomicBool::new(false),
             heir: OnceLock::new(),
             places: Places::new(
@@ -276,56 +277,5 @@ impl Drop for Proxy {
             // The error is ignored, because a worker that panicked has already reported its panic.
             let _ = thread.join();
         }
-    }
-}
-
-/// Reads counters and sizes of a running proxy.
-#[derive(Clone)]
-pub struct Gauges {
-    shared: Arc<Shared>,
-    counters: Vec<Arc<Counters>>,
-}
-
-impl Gauges {
-    /// Returns the value of a counter, summed over all workers.
-    pub fn count(&self, counter: Counter) -> u64 {
-        counters::total(&self.counters, counter)
-    }
-
-    /// Returns the number of bytes and the number of entries in the memory tier.
-    pub fn memory(&self) -> (u64, usize) {
-        (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
-    }
-
-    /// Calls `take` for some responses in the memory tier, from a place on, which is 0 at first.
-    /// Returns the place at which the next call must continue. No call delays the workers.
-    pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
-        self.shared.cache.memory.visit(from, |stored| take(stored.described()))
-    }
-
-    /// Returns the parent proxies that recently refused a connection or the credentials. The texts
-    /// are their URLs without credentials.
-    pub fn parents_down(&self) -> Vec<String> {
-        let parents = self.shared.settings.upstream.parents.as_ref();
-        let down = parents.into_iter().flat_map(|parents| parents.down(clock::monotonic()));
-        down.map(ToString::to_string).collect()
-    }
-
-    /// Sends no more requests to the sibling, the other proxy whose cache this proxy shares.
-    pub fn end_sibling(&self) {
-        if let Some(parents) = &self.shared.settings.upstream.parents {
-            parents.end_sibling();
-        }
-    }
-
-    /// Returns the state of each server of a reverse proxy's origins.
-    pub fn servers(&self) -> Vec<ServerStatus> {
-        let origins = self.shared.settings.mode.origins();
-        origins.map(|origins| origins.get().status(clock::monotonic())).unwrap_or_default()
-    }
-
-    /// Returns the number of open client connections.
-    pub fn connections(&self) -> usize {
-        self.shared.places.taken()
     }
 }

@@ -2,6 +2,8 @@
 //! line in the access log.
 
 use crate::core::counters::Counter;
+use crate::core::exemplar::TraceId;
+use crate::core::request_metrics::RequestOutcome;
 use crate::intercept::Inside;
 use crate::request::access::{AccessRecord, CutReason};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
@@ -14,6 +16,7 @@ use foxy_base::{Instant, clock};
 use foxy_http::{RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 pub(crate) enum Ended {
     Answered(Answered),
@@ -119,30 +122,54 @@ impl<'a> RequestLog<'a> {
                     matches!(sent.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
                 if left && waited_in_vain {
                     self.worker.counters.add(Counter::ClientsLeft, 1);
-                    return self.log_cut(CutReason::ClientLeft, bytes);
+                    return self.finish_cut(CutReason::ClientLeft, bytes);
                 }
-                self.log(sent, bytes, None);
+                let outcome = match ended {
+                    Ended::Answered(_) => sent.outcome.request_outcome(),
+                    _ => RequestOutcome::Tunnel,
+                };
+                self.finish(outcome, sent, bytes, None);
             }
             Ended::Aborted(Aborted::Client) => {
                 self.worker.counters.add(Counter::ClientsLeft, 1);
-                self.log_cut(CutReason::ClientLeft, bytes);
+                self.finish_cut(CutReason::ClientLeft, bytes);
             }
-            Ended::Aborted(Aborted::Source) => self.log_cut(CutReason::BrokeOff, bytes),
+            Ended::Aborted(Aborted::Source) => self.finish_cut(CutReason::BrokeOff, bytes),
         }
     }
 
-    fn log_cut(&self, cut: CutReason, bytes: u64) {
+    fn finish_cut(&self, cut: CutReason, bytes: u64) {
         let unknown = (0, CacheStatus::Local { detail: cut.name() });
         let (status, outcome) = self.progress.opened().unwrap_or(unknown);
         let body_bytes = self.progress.body();
-        self.log(
-            &SentResponse { outcome, status, body_bytes, media_type: Default::default() },
-            bytes,
-            Some(cut),
-        );
+        let sent = SentResponse { outcome, status, body_bytes, media_type: Default::default() };
+        self.finish(RequestOutcome::Cut, &sent, bytes, Some(cut));
     }
 
-    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>) {
+    fn finish(
+        &self,
+        outcome: RequestOutcome,
+        sent: &SentResponse,
+        bytes: u64,
+        cut: Option<CutReason>,
+    ) {
+        let now = clock::monotonic();
+        let elapsed = now.since(self.started);
+        let counters = &self.worker.counters;
+        counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
+        if let CacheStatus::Error(reason) = sent.outcome {
+            counters.errors.add(reason.name());
+        }
+        self.log(sent, bytes, cut, elapsed);
+    }
+
+    /// Returns the trace in which the client has sent the request.
+    fn trace(&self) -> Option<TraceId> {
+        let ReadRequest::Head(head, _) = &self.read else { return None };
+        TraceId::of(head.headers.get("traceparent")?)
+    }
+
+    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>, elapsed: Duration) {
         let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(sent.outcome))
         else {
             return;
@@ -157,7 +184,7 @@ impl<'a> RequestLog<'a> {
         let (rules, user) = (self.progress.rules(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
-            elapsed: clock::monotonic().since(self.started),
+            elapsed,
             client: self.client,
             outcome: sent.outcome,
             cut,
@@ -184,7 +211,7 @@ impl Drop for RequestLog<'_> {
         if !self.is_over {
             let bytes = self.progress.sent();
             self.worker.counters.add(Counter::BytesToClients, bytes);
-            self.log_cut(CutReason::Stopped, bytes);
+            self.finish_cut(CutReason::Stopped, bytes);
         }
     }
 }

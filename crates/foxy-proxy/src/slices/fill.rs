@@ -82,7 +82,7 @@ pub(crate) async fn run(
         }
         SliceAnswer::Unusable(_) => {
             let refused = Refused { status, at: origin.times.received, why: NotKept::NoSlices };
-            worker.shared.refusals.remember(&slice.base, refused);
+            worker.remember_refusal(&slice.base, refused);
             flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unsatisfiable | SliceAnswer::Other => {
@@ -136,7 +136,7 @@ async fn receive(
     };
     if let Some(why) = not_stored.or((kind == SliceKind::Part).then_some(NotKept::NoSlices)) {
         let refused = Refused { status: head.status, at: times.received, why };
-        worker.shared.refusals.remember(base, refused);
+        worker.remember_refusal(base, refused);
     }
     let stored_times = times.stored(&fields);
     prepare(&mut head, worker, times.civil);

@@ -82,6 +82,7 @@ pub(crate) struct UpstreamCore {
     pool: RefCell<Pool>,
     http2_pool: RefCell<Http2Pool>,
     counts: Cell<UpstreamCounts>,
+    pub(crate) counters: Arc<Counters>,
     /// The parent proxies. `None` if the operator has set none.
     pub(crate) parents: Option<ParentRoutes>,
 }
@@ -117,6 +118,7 @@ impl UpstreamClient {
             pool: RefCell::new(Pool::new(limits)),
             http2_pool: RefCell::default(),
             counts: Cell::default(),
+            counters: Arc::clone(counters),
             parents: ParentRoutes::new(&settings, counters),
             settings,
         });

@@ -64,6 +64,7 @@ pub struct UpstreamExchange {
     link: Option<Link>,
     over_http1: bool,
     repeats: usize,
+    started: Instant,
 }
 
 enum Link {
@@ -114,6 +115,7 @@ impl UpstreamExchange {
             link: None,
             over_http1: upgrade,
             repeats: 0,
+            started: Instant::now(),
         }
     }
 
@@ -161,6 +163,7 @@ impl UpstreamExchange {
                 }
                 WaitEnd::Event(ResponseEvent::Head(head, length)) => {
                     self.request.stage = Stage::Body;
+                    self.shared.counters.first_bytes.add(self.started.elapsed());
                     return Ok(HeadEvent::Final(head, length));
                 }
                 WaitEnd::Event(_) => unreachable!("heads come first"),

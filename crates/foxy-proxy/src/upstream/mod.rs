@@ -9,6 +9,7 @@ mod dialled;
 mod error;
 mod exchange;
 mod fail_over;
+pub(crate) mod foresight;
 mod http1;
 mod http2;
 mod origins;
@@ -24,7 +25,7 @@ mod tunnel;
 
 pub use address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 pub use address::name_resolver::{NameResolver, ResolverUnusable};
-pub use address::resolve::{Addresses, Resolve};
+pub use address::resolve::{Addresses, MakeResolver, Resolve};
 pub use client::{OpenTunnel, UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;
 pub use error::{ConnectError, Http2Error, ParentFailure, ResolveError, TlsError, UpstreamError};

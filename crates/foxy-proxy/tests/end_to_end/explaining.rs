@@ -21,7 +21,7 @@ fn explain_from(
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(proxy.proxy.handle().explain(asked, &fields, IpAddr::from(client).into()))
 }
 
@@ -100,7 +100,7 @@ fn a_client_that_may_not_use_the_proxy_is_told_so() {
     let proxy = proxy_with(|settings| {
         settings.allow_client = vec!["192.0.2.0/24".parse().expect("a block")].into();
     });
-    let explained = |client| names(&explain_from(&proxy, client, ("GET", "http://a.test/"), ""));
+    let explained = |client| names(&explain_from(&proxy, client, ("GET", "http://192.0.2.9/"), ""));
     assert_eq!(explained([192, 0, 2, 1]), "key not-stored fetch");
     assert_eq!(explained([198, 51, 100, 1]), "client-not-allowed refuse");
 }
@@ -109,7 +109,7 @@ fn a_client_that_may_not_use_the_proxy_is_told_so() {
 fn a_tunnel_and_a_purge_are_explained_as_such() {
     let proxy = forward_proxy();
     let explained = |asked| names(&explain_from(&proxy, [127, 0, 0, 1], asked, ""));
-    assert_eq!(explained(("CONNECT", "a.test:443")), "connect tunnel");
+    assert_eq!(explained(("CONNECT", "192.0.2.9:443")), "connect tunnel");
     assert_eq!(explained(("PURGE", "http://a.test/")), "purge-request purge");
 }
 
@@ -160,6 +160,42 @@ fn why_the_last_answer_was_not_kept_is_explained_until_one_is() {
     );
     proxy.get(&url, "");
     check(&proxy, &url, "", "key not-stored too-large fetch");
+    proxy.get(&url, "");
+    check(&proxy, &url, "", "key stored not-purged lifetime age fresh reuse hit");
+}
+
+#[test]
+fn a_forbidden_destination_is_explained_as_a_refusal() {
+    let proxy = forward_proxy();
+    let explained = |asked| names(&explain_from(&proxy, [127, 0, 0, 1], asked, ""));
+    let refused = "destination-forbidden refuse";
+    assert_eq!(explained(("GET", "http://10.0.0.1/")), format!("key not-stored {refused}"));
+    assert_eq!(explained(("POST", "http://10.0.0.1/")), format!("method invalidates {refused}"));
+    assert_eq!(explained(("CONNECT", "10.0.0.1:443")), format!("connect {refused}"));
+    assert_eq!(explained(("CONNECT", "192.0.2.9:22")), format!("connect {refused}"));
+    let text = explain(&proxy, "http://10.0.0.1/", "").to_string();
+    assert!(text.contains("the host resolves to a private address; to allow it, add"), "{text}");
+    assert!(text.contains("foxy answers 403: "), "{text}");
+    assert_eq!(proxy.get("http://10.0.0.1/", "").status, 403);
+}
+
+#[test]
+fn an_invalidation_is_explained_until_a_response_is_stored() {
+    let origin = TestOrigin::start(|head, _| match head.starts_with("POST") {
+        true => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        false => ok("Cache-Control: max-age=60\r\n", b"body"),
+    });
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    let posted = explain_from(&proxy, [127, 0, 0, 1], ("POST", &url), "");
+    assert_eq!(names(&posted), "method invalidates fetch");
+    let host = url.split('/').nth(2).expect("an authority");
+    proxy.connect().ask(&format!("POST {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    let explained = explain(&proxy, &url, "");
+    assert_eq!(names(&explained), "key not-stored invalidated fetch");
+    let text = explained.steps[2].to_string();
+    assert!(text.starts_with("the last answer (204, "), "{text}");
     proxy.get(&url, "");
     check(&proxy, &url, "", "key stored not-purged lifetime age fresh reuse hit");
 }

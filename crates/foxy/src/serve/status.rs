@@ -3,7 +3,7 @@
 
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::acme::AcmeKeeper;
-use crate::serve::admin::metrics::{Exposition, FamilyKind};
+use crate::serve::admin::metrics::{Exposition, FamilyKind, MetricsFormat};
 use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::dashboard::live::Facts;
@@ -198,10 +198,11 @@ impl ProxyStatus {
 }
 
 impl Operated for ProxyStatus {
-    fn metrics(&self) -> String {
-        let mut exposition = Exposition::default();
+    fn metrics(&self, format: MetricsFormat) -> String {
+        let mut exposition = Exposition::new(format);
         exposition.build();
         exposition.proxy(&self.proxy);
+        exposition.requests(&self.proxy);
         let snapshot = |store: &WatchedStore| {
             (store.folder.clone(), store.handle.observer().statistics.snapshot())
         };

@@ -72,14 +72,14 @@ fn a_refusal_names_the_method_and_the_url_as_far_as_they_were_read() {
         (
             "GET http://10.0.0.1/private HTTP/1.1\r\nHost: 10.0.0.1\r\nConnection: close\r\n\r\n",
             403,
-            "NONE/403 ",
+            "TCP_DENIED/403 ",
         ),
     ] {
         assert_eq!(request(foxy.proxy, text).status, status);
         line_with(&log, &[parts]);
     }
     line_with(&log, &["NONE/400 ", " GET http://a.test/bad "]);
-    line_with(&log, &["NONE/403 ", " GET http://10.0.0.1/private "]);
+    line_with(&log, &["TCP_DENIED/403 ", " GET http://10.0.0.1/private "]);
 }
 
 #[test]

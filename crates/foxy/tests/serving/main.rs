@@ -15,6 +15,7 @@ mod configuration {
     mod trial;
     mod users;
 }
+mod monitoring;
 mod names;
 mod network {
     mod listeners;

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -29,6 +30,9 @@ pub trait Resolve {
         None
     }
 }
+
+/// Function that creates a resolver of host names, on the thread that uses the resolver.
+pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
 type Lookup = LocalBoxFuture<'static, Addresses>;
 

@@ -153,7 +153,7 @@ fn a_response_of_a_forbidden_type_is_not_stored_and_the_explanation_names_the_ru
     proxy.get(&origin.url("/x"), "");
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let handle = proxy.proxy.handle();
     let (url, local) = (origin.url("/x"), IpAddr::from([127, 0, 0, 1]).into());
     let explanation = runtime.block_on(handle.explain(("GET", &url), &[], local)).to_string();
@@ -177,7 +177,7 @@ fn new_rules_take_effect_at_once() {
     handle.rules().replace(OperatorRules::default());
     assert!(proxy.get(&url, "").cache_status().contains("hit"));
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let scopes = Named::Url.scopes(&url).expect("a URL");
     runtime.block_on(handle.purge(&scopes, Strength::Hard)).expect("purged");
     assert!(proxy.get(&url, "").cache_status().contains("uri-miss"));

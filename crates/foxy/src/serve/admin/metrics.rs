@@ -1,4 +1,5 @@
-//! Builds the page `/metrics`: counters and gauges in Prometheus' text format, version 0.0.4.
+//! Builds the page `/metrics`: counters and gauges in the text format of Prometheus (version 0.0.4)
+//! or of OpenMetrics (version 1.0.0). `request_metrics` adds histograms.
 
 use crate::serve::access_log::queue::LogQueue;
 use foxy_proxy::core::counters::Counter;
@@ -7,21 +8,57 @@ use foxy_proxy::upstream::ServerStatus;
 use foxy_store::statistics::{Measure, MeasureKind};
 use std::fmt::{Display, Write};
 
+/// The text formats of the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricsFormat {
+    #[default]
+    Prometheus,
+    /// Has exemplars: examples of requests in the buckets of a histogram.
+    OpenMetrics,
+}
+
+impl MetricsFormat {
+    /// Chooses the format by the field `Accept` of the scraper's request.
+    pub fn accepted(accept: Option<&[u8]>) -> Self {
+        let accept = String::from_utf8_lossy(accept.unwrap_or_default()).to_ascii_lowercase();
+        let is_wanted = |range: &str| {
+            let mut parts = range.split(';').map(str::trim);
+            let is_named = parts.next() == Some("application/openmetrics-text");
+            is_named && !parts.any(|parameter| matches!(parameter, "q=0" | "q=0.0"))
+        };
+        if accept.split(',').any(is_wanted) { Self::OpenMetrics } else { Self::Prometheus }
+    }
+
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyKind {
     /// A value that starts at zero and only grows until the process ends. The name of such a metric
     /// ends in `_total`.
     Counter,
     Gauge,
+    /// Numbers of events with at most a certain value, and the sum of all values.
+    Histogram,
 }
 
 /// A metrics page under construction. A family consists of all samples with the same metric name.
 #[derive(Debug, Default)]
 pub struct Exposition {
+    pub(super) format: MetricsFormat,
     text: String,
 }
 
 impl Exposition {
+    pub fn new(format: MetricsFormat) -> Self {
+        Self { format, text: String::new() }
+    }
+
     /// Adds a family that has one sample and no labels.
     pub fn single(&mut self, name: &str, kind: FamilyKind, help: &str, value: impl Display) {
         self.family(name, kind, help, [(&[] as &[(&str, &str)], value)]);
@@ -40,23 +77,38 @@ impl Exposition {
         if samples.peek().is_none() {
             return;
         }
-        let kind = match kind {
-            FamilyKind::Counter => "counter",
-            FamilyKind::Gauge => "gauge",
-        };
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        self.line(format_args!("# HELP {name} {help}"));
-        self.line(format_args!("# TYPE {name} {kind}"));
+        self.head(name, kind, help);
         for (labels, value) in samples {
             self.line(format_args!("{name}{} {value}", label_set(labels)));
         }
     }
 
-    pub fn finish(self) -> String {
+    /// Begins a family. Its samples must follow.
+    pub(super) fn head(&mut self, name: &str, kind: FamilyKind, help: &str) {
+        let kind = match kind {
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+            FamilyKind::Histogram => "histogram",
+        };
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        let (name, help) = match self.format {
+            MetricsFormat::Prometheus => (name, help),
+            MetricsFormat::OpenMetrics => {
+                (name.strip_suffix("_total").unwrap_or(name), help.replace('"', "\\\""))
+            }
+        };
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+    }
+
+    pub fn finish(mut self) -> String {
+        if self.format == MetricsFormat::OpenMetrics {
+            self.text.push_str("# EOF\n");
+        }
         self.text
     }
 
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+    pub(super) fn line(&mut self, line: std::fmt::Arguments<'_>) {
         writeln!(self.text, "{line}").expect("a String takes all");
     }
 
@@ -150,7 +202,7 @@ impl Exposition {
     }
 }
 
-fn label_set(labels: &[(&str, &str)]) -> String {
+pub(super) fn label_set(labels: &[(&str, &str)]) -> String {
     if labels.is_empty() {
         return String::new();
     }
@@ -164,6 +216,28 @@ fn label_set(labels: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scraper_gets_openmetrics_only_if_it_accepts_it() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2";
+        for (accept, format) in [
+            (Some(prometheus), MetricsFormat::OpenMetrics),
+            (Some("text/plain, Application/OpenMetrics-Text"), MetricsFormat::OpenMetrics),
+            (Some("application/openmetrics-text; q=0, */*"), MetricsFormat::Prometheus),
+            (Some("*/*"), MetricsFormat::Prometheus),
+            (None, MetricsFormat::Prometheus),
+        ] {
+            assert_eq!(MetricsFormat::accepted(accept.map(str::as_bytes)), format, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn openmetrics_names_a_counter_without_its_suffix_and_ends_with_eof() {
+        let mut exposition = Exposition::new(MetricsFormat::OpenMetrics);
+        exposition.single("foxy_x_total", FamilyKind::Counter, "Says \"x\".", 1);
+        let expected = "# HELP foxy_x Says \\\"x\\\".\n# TYPE foxy_x counter\nfoxy_x_total 1\n# EOF\n";
+        assert_eq!(exposition.finish(), expected);
+    }
 
     #[test]
     fn families_carry_help_type_and_escaped_labels() {

@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod metrics;
+mod request_metrics;
 pub mod requests;
 
 use crate::serve::dashboard::{DataRequest, files};
@@ -16,6 +17,7 @@ use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::server::listener::Acceptor;
+use metrics::MetricsFormat;
 use requests::{ExplainRequest, PurgeRequest};
 use serde_json::Value;
 use std::net::IpAddr;
@@ -47,7 +49,6 @@ const INDEX: &str = "foxy\n/         in a browser: the dashboard\n\
                      /upgrade  POST: replace the process by another binary\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
-const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A future that is not sent to another thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -57,7 +58,7 @@ pub type DataFuture<'a> = Pin<Box<dyn Future<Output = Option<Value>> + 'a>>;
 
 /// The running proxy: facts and actions for the admin server.
 pub trait Operated {
-    fn metrics(&self) -> String;
+    fn metrics(&self, format: MetricsFormat) -> String;
     /// Returns the reasons why foxy is not healthy. Returns an empty list if foxy is healthy.
     fn troubles(&self) -> Vec<String>;
     /// Returns the host names that `Host` may contain, in addition to addresses and `localhost`.
@@ -217,7 +218,8 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
         ("GET" | "HEAD", "/") if request.prefers_page() => page("/dashboard/", with_body),
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
         ("GET" | "HEAD", "/metrics") => {
-            response("200 OK", EXPOSITION, "", &operated.metrics(), with_body)
+            let format = MetricsFormat::accepted(request.field("accept"));
+            response("200 OK", format.media_type(), "", &operated.metrics(format), with_body)
         }
         ("GET" | "HEAD", "/healthz") => {
             let troubles = operated.troubles();

@@ -15,7 +15,7 @@ fn well() -> Fixed {
 }
 
 impl Operated for Fixed {
-    fn metrics(&self) -> String {
+    fn metrics(&self, _format: MetricsFormat) -> String {
         "foxy_up 1\n".into()
     }
 

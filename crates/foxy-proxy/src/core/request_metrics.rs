@@ -1,0 +1,128 @@
+//! Counts finished requests by outcome and status class, and measures their durations. The worker
+//! that answers a request does this without a lock.
+
+use crate::core::exemplar::{Exemplar, Exemplars, TraceId};
+use crate::core::timing::{EXPORTED_BUCKETS, Timing, exported_bucket};
+use foxy_base::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+macro_rules! outcomes {
+    ($($(#[doc = $help:literal])+ $variant:ident = $name:literal,)+) => {
+        /// How a request ended, for metrics.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum RequestOutcome {
+            $($(#[doc = $help])+ $variant,)+
+        }
+
+        impl RequestOutcome {
+            /// Every outcome, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Returns the value of the label `outcome` in metrics.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+outcomes! {
+    /// The response came from memory.
+    MemoryHit = "memory-hit",
+    /// The response came from the store on disk.
+    DiskHit = "disk-hit",
+    /// The origin confirmed the stored response.
+    Revalidated = "revalidated",
+    /// The origin failed, so the proxy sent the stored response.
+    StaleIfError = "stale-if-error",
+    /// The response came from a fetch that another request had started.
+    Collapsed = "collapsed",
+    /// The proxy fetched the response, because no stored response could answer.
+    Miss = "miss",
+    /// The request went past the cache, because of its method, its fields or a rule.
+    Bypass = "bypass",
+    /// The request opened a tunnel, or foxy decrypts its TLS.
+    Tunnel = "tunnel",
+    /// The origin gave no usable answer, so the proxy answered with an error.
+    OriginFailed = "origin-failed",
+    /// The proxy refused the request.
+    Refused = "refused",
+    /// The proxy itself answered, for example a purge.
+    Local = "local",
+    /// The client received only a part of the answer, or nothing.
+    Cut = "cut",
+}
+
+const OUTCOMES: usize = RequestOutcome::ALL.len();
+
+/// Status classes, as values of the label `class`. Class `none` means that no status was sent.
+pub const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// The requests with one outcome.
+#[derive(Default)]
+struct RequestCells {
+    classes: [AtomicU64; CLASSES.len()],
+    timing: Timing,
+    exemplars: Exemplars,
+}
+
+/// The finished requests of one worker.
+pub struct RequestMetrics {
+    cells: [RequestCells; OUTCOMES],
+}
+
+impl Default for RequestMetrics {
+    fn default() -> Self {
+        Self { cells: std::array::from_fn(|_| RequestCells::default()) }
+    }
+}
+
+impl RequestMetrics {
+    /// Counts a request. `trace` finds the trace id that the client sent.
+    pub(crate) fn count(
+        &self,
+        outcome: RequestOutcome,
+        status: u16,
+        (elapsed, now): (Duration, Instant),
+        trace: impl FnOnce() -> Option<TraceId>,
+    ) {
+        let cells = &self.cells[outcome as usize];
+        let class = usize::from(status / 100);
+        let class = cells.classes.get(class).unwrap_or(&cells.classes[0]);
+        class.fetch_add(1, Ordering::Relaxed);
+        let micros = cells.timing.add(elapsed);
+        cells.exemplars.offer((exported_bucket(micros), micros), now, trace);
+    }
+
+    /// Returns the number of requests of each class in [`CLASSES`].
+    pub(crate) fn classes(&self, outcome: RequestOutcome) -> [u64; CLASSES.len()] {
+        let classes = &self.cells[outcome as usize].classes;
+        std::array::from_fn(|class| classes[class].load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn timing(&self, outcome: RequestOutcome) -> &Timing {
+        &self.cells[outcome as usize].timing
+    }
+
+    pub(crate) fn exemplars(&self, outcome: RequestOutcome) -> [Option<Exemplar>; EXPORTED_BUCKETS] {
+        self.cells[outcome as usize].exemplars.found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_counts_under_its_outcome_and_class() {
+        let metrics = RequestMetrics::default();
+        let took = (Duration::from_micros(20), Instant(1));
+        for status in [200, 299, 404, 0, 999] {
+            metrics.count(RequestOutcome::Miss, status, took, || None);
+        }
+        assert_eq!(metrics.classes(RequestOutcome::Miss), [2, 0, 2, 0, 1, 0]);
+        assert_eq!(metrics.classes(RequestOutcome::Cut), [0; 6]);
+        assert_eq!(metrics.timing(RequestOutcome::Miss).durations().count(), 5);
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads counters, timings and sizes of a running proxy, for its admin server.
+
+use crate::cache::RecordDescription;
+use crate::core::counters::{self, Counter, Counters, NamedCounts};
+use crate::core::exemplar::Exemplar;
+use crate::core::request_metrics::{CLASSES, RequestOutcome};
+use crate::core::timing::{Durations, EXPORTED_BUCKETS};
+use crate::upstream::ServerStatus;
+use crate::worker::Shared;
+use foxy_base::clock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Reads counters and sizes of a running proxy.
+#[derive(Clone)]
+pub struct Gauges {
+    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Vec<Arc<Counters>>,
+}
+
+/// The finished requests with the same outcome.
+#[derive(Clone, Debug)]
+pub struct OutcomeMetrics {
+    /// How the requests ended.
+    pub outcome: RequestOutcome,
+    /// Number of requests in each class of [`CLASSES`].
+    pub classes: [u64; CLASSES.len()],
+    /// Times from the first bytes of the requests to the ends of their answers.
+    pub durations: Durations,
+    /// The newest traced request in each exported bucket of the durations.
+    pub exemplars: [Option<Exemplar>; EXPORTED_BUCKETS],
+}
+
+impl Gauges {
+    /// Returns the value of a counter, summed over all workers.
+    pub fn count(&self, counter: Counter) -> u64 {
+        counters::total(&self.counters, counter)
+    }
+
+    /// Returns the finished requests of all workers, for each outcome that has occurred.
+    pub fn outcomes(&self) -> Vec<OutcomeMetrics> {
+        let all = RequestOutcome::ALL.iter().map(|outcome| self.outcome(*outcome));
+        all.filter(|metrics| metrics.classes.iter().any(|count| *count > 0)).collect()
+    }
+
+    fn outcome(&self, outcome: RequestOutcome) -> OutcomeMetrics {
+        let workers = || self.counters.iter().map(|counters| &counters.requests);
+        let mut metrics = OutcomeMetrics {
+            outcome,
+            classes: [0; CLASSES.len()],
+            durations: Durations::sum(workers().map(|worker| worker.timing(outcome))),
+            exemplars: [None; EXPORTED_BUCKETS],
+        };
+        for worker in workers() {
+            for (sum, count) in metrics.classes.iter_mut().zip(worker.classes(outcome)) {
+                *sum += count;
+            }
+            for (newest, found) in metrics.exemplars.iter_mut().zip(worker.exemplars(outcome)) {
+                let is_newer = |found: &Exemplar| newest.is_none_or(|it| it.at.0 < found.at.0);
+                *newest = found.filter(is_newer).or(*newest);
+            }
+        }
+        metrics
+    }
+
+    /// Returns the times from the start of requests to origins to the heads of the responses.
+    pub fn first_bytes(&self) -> Durations {
+        Durations::sum(self.counters.iter().map(|counters| &counters.first_bytes))
+    }
+
+    /// Returns the number of the proxy's own error answers, for each reason that has occurred.
+    pub fn errors(&self) -> BTreeMap<&'static str, u64> {
+        NamedCounts::total(self.counters.iter().map(|counters| &counters.errors))
+    }
+
+    /// Returns the number of fetched responses that were not stored, for each reason that has
+    /// occurred.
+    pub fn not_stored(&self) -> BTreeMap<&'static str, u64> {
+        NamedCounts::total(self.counters.iter().map(|counters| &counters.not_stored))
+    }
+
+    /// Returns the number of bytes and the number of entries in the memory tier.
+    pub fn memory(&self) -> (u64, usize) {
+        (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
+    }
+
+    /// Calls `take` for some responses in the memory tier, from a place on, which is 0 at first.
+    /// Returns the place at which the next call must continue. No call delays the workers.
+    pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
+        self.shared.cache.memory.visit(from, |stored| take(stored.described()))
+    }
+
+    /// Returns the parent proxies that recently refused a connection or the credentials. The texts
+    /// are their URLs without credentials.
+    pub fn parents_down(&self) -> Vec<String> {
+        let parents = self.shared.settings.upstream.parents.as_ref();
+        let down = parents.into_iter().flat_map(|parents| parents.down(clock::monotonic()));
+        down.map(ToString::to_string).collect()
+    }
+
+    /// Sends no more requests to the sibling, the other proxy whose cache this proxy shares.
+    pub fn end_sibling(&self) {
+        if let Some(parents) = &self.shared.settings.upstream.parents {
+            parents.end_sibling();
+        }
+    }
+
+    /// Returns the state of each server of a reverse proxy's origins.
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        let origins = self.shared.settings.mode.origins();
+        origins.map(|origins| origins.get().status(clock::monotonic())).unwrap_or_default()
+    }
+
+    /// Returns the number of open client connections.
+    pub fn connections(&self) -> usize {
+        self.shared.places.taken()
+    }
+}
