@@ -7,6 +7,7 @@ use crate::settings;
 use crate::settings::listen_address::ListenAddress;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_cli::machine::Machine;
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -70,6 +71,26 @@ impl AdminClient {
     /// Sends a request, and returns the body of the response. If the server refuses the request,
     /// the error contains the text of the response.
     pub fn ask(&self, method: &str, target: &str, body: &str) -> Result<String, Failure> {
+        let answer = self.exchange(method, target, body)?;
+        body_of(&answer).map_err(|text| self.failed(&text))
+    }
+
+    /// Returns the troubles that the running foxy reports.
+    pub fn troubles(&self) -> Result<Vec<String>, Failure> {
+        let answer = self.exchange("GET", "/healthz", "")?;
+        let (_, body) = status_and_body(&answer).map_err(|text| self.failed(&text))?;
+        let health: Value = serde_json::from_str(&body)
+            .map_err(|error| self.failed(&format!("the answer is not JSON: {error}")))?;
+        let troubles = health["troubles"].as_array().into_iter().flatten();
+        Ok(troubles.filter_map(Value::as_str).map(ToOwned::to_owned).collect())
+    }
+
+    fn failed(&self, text: &str) -> Failure {
+        Failure::Failed(format!("{}: {text}", self.address))
+    }
+
+    /// Sends a request, and returns the bytes of the response.
+    fn exchange(&self, method: &str, target: &str, body: &str) -> Result<Vec<u8>, Failure> {
         let Self { address, authorization, patience } = self;
         let unreachable = |error: std::io::Error| {
             let text = format!(
@@ -90,7 +111,7 @@ impl AdminClient {
             .map_err(unreachable)?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map_err(unreachable)?;
-        body_of(&answer).map_err(|text| Failure::Failed(format!("{address}: {text}")))
+        Ok(answer)
     }
 }
 
@@ -125,8 +146,7 @@ fn connect(address: &ListenAddress, patience: Duration) -> std::io::Result<Box<d
     Err(last)
 }
 
-/// Returns the body of a response. Returns the body as an error if the status is not a success.
-fn body_of(answer: &[u8]) -> Result<String, String> {
+fn status_and_body(answer: &[u8]) -> Result<(u16, String), String> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response.parse(answer);
@@ -137,7 +157,12 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
                 .into(),
         );
     };
-    let body = String::from_utf8_lossy(&answer[length..]).into_owned();
+    Ok((status, String::from_utf8_lossy(&answer[length..]).into_owned()))
+}
+
+/// Returns the body of a response. Returns the body as an error if the status is not a success.
+fn body_of(answer: &[u8]) -> Result<String, String> {
+    let (status, body) = status_and_body(answer)?;
     match status {
         200 => Ok(body),
         404 | 405 => {

@@ -4,6 +4,7 @@
 mod admin_client;
 pub mod ca;
 pub mod check;
+pub mod doctor;
 pub mod explain;
 pub mod fsck;
 pub mod health;
@@ -13,6 +14,7 @@ pub mod purge;
 pub mod reload;
 pub mod run;
 pub mod serve;
+pub mod status;
 pub mod store;
 pub mod upgrade;
 pub mod user;
@@ -40,8 +42,10 @@ const PROXY: &[Entry] = &[
 
 /// The group of commands that inspect a proxy or a store without changing it.
 const LOOK: &[Entry] = &[
+    Entry { command: doctor::command, run: doctor::run },
     Entry { command: explain::command, run: explain::run },
     Entry { command: health::command, run: health::run },
+    Entry { command: status::command, run: status::run },
     Entry { command: fsck::command, run: fsck::run },
     Entry { command: store::command, run: store::run },
 ];
