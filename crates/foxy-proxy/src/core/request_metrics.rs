@@ -105,7 +105,10 @@ impl RequestMetrics {
         &self.cells[outcome as usize].timing
     }
 
-    pub(crate) fn exemplars(&self, outcome: RequestOutcome) -> [Option<Exemplar>; EXPORTED_BUCKETS] {
+    pub(crate) fn exemplars(
+        &self,
+        outcome: RequestOutcome,
+    ) -> [Option<Exemplar>; EXPORTED_BUCKETS] {
         self.cells[outcome as usize].exemplars.found()
     }
 }

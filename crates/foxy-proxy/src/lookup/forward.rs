@@ -331,8 +331,7 @@ pub(crate) async fn interim(
 
 async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
     let Shared { cache, refusals, .. } = &*worker.shared;
-    let refused =
-        Refused { status: head.status, at: clock::steady(), why: NotKept::Invalidated };
+    let refused = Refused { status: head.status, at: clock::steady(), why: NotKept::Invalidated };
     cache.invalidate(key, &worker.counters).await;
     refusals.remember(key, refused);
     let mut scopes = vec![Scope::url(key)];

@@ -12,6 +12,7 @@ pub(crate) mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub mod moving;
+pub mod purge_search;
 pub(crate) mod purger;
 pub(crate) mod request_log;
 pub(crate) mod steering;

@@ -6,6 +6,9 @@ use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 use serde_json::{Map, Value};
 
+/// Most names for which the admin server counts responses.
+const MAX_COUNTED: usize = 32;
+
 pub fn command() -> Command {
     let flag = |name: &'static str, help| Arg::new(name).long(name).help(help);
     let many = |name: &'static str, value, help| {
@@ -32,6 +35,8 @@ pub fn command() -> Command {
             flag("hard", "Remove the responses instead of making them stale")
                 .action(ArgAction::SetTrue),
         )
+        .arg(flag("dry-run", "Count the responses, and purge nothing").action(ArgAction::SetTrue))
+        .arg(flag("json", "Print one JSON object instead of text").action(ArgAction::SetTrue))
         .group(names.multiple(true).required(true));
     admin_client::add_to(command)
 }
@@ -42,16 +47,71 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let Some(values) = matches.get_many::<String>(name) else { continue };
         wanted.insert(name.into(), values.map(String::as_str).map(Value::from).collect());
     }
-    for name in ["all", "hard"] {
+    for name in ["all", "hard", "dry-run"] {
         wanted.insert(name.into(), matches.get_flag(name).into());
     }
+    let names = ["url", "tag", "prefix", "site"].iter().filter_map(|name| wanted.get(*name));
+    let names: usize = names.filter_map(Value::as_array).map(Vec::len).sum();
+    wanted.insert("count".into(), (names <= MAX_COUNTED).into());
     let answer =
         AdminClient::new(matches)?.ask("POST", "/purge", &Value::Object(wanted).to_string())?;
+    if matches.get_flag("json") {
+        terminal::print(answer.trim_end());
+        return Ok(());
+    }
     let said: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
     })?;
-    let (purged, number) = (&said["purged"], &said["number"]);
-    let what = if matches.get_flag("hard") { "gone" } else { "stale" };
-    terminal::print(&format!("purged: {purged} ({what}); purge number {number}"));
+    terminal::print(&text(&said));
     Ok(())
+}
+
+/// Describes the answer of the admin server: one line, and a line for each name that means nothing.
+fn text(said: &Value) -> String {
+    let objects = match (&said["objects"]["memory"], &said["objects"]["disk"]) {
+        (Value::Null, _) => format!("all responses of {} names", said["purged"]),
+        (memory, Value::Null) => {
+            format!("{memory} responses in memory, and all on disk that match")
+        }
+        (memory, disk) => format!("{memory} responses in memory, {disk} more on disk"),
+    };
+    let what = if said["strength"] == "hard" { "gone" } else { "stale" };
+    let mut text = match &said["number"] {
+        Value::Null => format!("would purge {objects}"),
+        number => format!("purged {objects} ({what}); purge number {number}"),
+    };
+    for unmatched in said["unmatched"].as_array().into_iter().flatten() {
+        let name = unmatched["name"].as_str().unwrap_or_default();
+        text.push_str(&match unmatched["disk_searched"].as_bool() {
+            Some(true) => format!("\nfoxy stores nothing for {name}; check the spelling"),
+            _ => format!(
+                "\nmemory has nothing for {name}; foxy does not search the disk for it; check the \
+                 spelling"
+            ),
+        });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_answer_counts_objects_and_names_what_means_nothing() {
+        let check = |said: Value, expected: &str| assert_eq!(text(&said), expected);
+        let purged = json!({ "purged": 2, "strength": "soft", "number": 17,
+            "objects": { "memory": 3, "disk": 1 }, "unmatched": [] });
+        check(purged, "purged 3 responses in memory, 1 more on disk (stale); purge number 17");
+        let trial = json!({ "purged": 0, "strength": "hard", "number": null,
+            "objects": { "memory": 0, "disk": null },
+            "unmatched": [{ "name": "site a.tst", "disk_searched": false }] });
+        let expected = "would purge 0 responses in memory, and all on disk that match\nmemory has \
+                        nothing for site a.tst; foxy does not search the disk for it; check the \
+                        spelling";
+        check(trial, expected);
+        let many = json!({ "purged": 100, "strength": "soft", "number": 17 });
+        check(many, "purged all responses of 100 names (stale); purge number 17");
+    }
 }

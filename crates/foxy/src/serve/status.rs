@@ -4,7 +4,7 @@
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind, MetricsFormat};
-use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
+use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
@@ -286,9 +286,19 @@ impl Operated for ProxyStatus {
         })
     }
 
-    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
+    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>> {
         let handle = self.handle.clone();
-        Box::pin(async move { handle.purge(&request.scopes, request.strength).await })
+        Box::pin(async move {
+            let found = match request.counts {
+                true => Some(handle.search(&request.names).await),
+                false => None,
+            };
+            let number = match request.is_trial {
+                true => None,
+                false => Some(handle.purge(&request.scopes(), request.strength).await?),
+            };
+            Ok(Purged { number, found })
+        })
     }
 
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation> {

@@ -75,6 +75,28 @@ fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
 }
 
 #[test]
+fn a_dry_run_counts_responses_and_names_what_means_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let urls = ["p/1", "p/2", "q"].map(|page| origin.url(page));
+    let foxy = stored(folder.path(), &[], &urls);
+    let prefix = origin.url("p/");
+    let said = purged(&foxy, &["--prefix", &prefix, "--dry-run"]);
+    assert_eq!(said, "would purge 2 responses in memory, and all on disk that match\n");
+    let said = purged(&foxy, &[&urls[2], &origin.url("typo"), "--dry-run", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said["objects"], serde_json::json!({ "memory": 1, "disk": 0 }));
+    assert_eq!(said["unmatched"][0]["name"], format!("url {}", origin.url("typo")));
+    assert_eq!(
+        (&said["number"], said["unmatched"][0]["disk_searched"].as_bool()),
+        (&serde_json::Value::Null, Some(true))
+    );
+    let said = purged(&foxy, &["--site", "exmaple.test", "--dry-run"]);
+    assert!(said.contains("\nmemory has nothing for site exmaple.test; "), "{said}");
+    assert!(urls.iter().all(|url| hit(&foxy, url)), "a dry run purges nothing");
+}
+
+#[test]
 fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everything() {
     let (one, other) =
         (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
@@ -83,7 +105,9 @@ fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everythin
     let urls = ["a", "b", "c", "d"].map(|page| origin.url(page));
     let foxy = stored(one.path(), &flags, &urls);
     let said = purged(&foxy, &["--all", "--hard"]);
-    assert_eq!(said, "purged: 1 (gone); purge number 1\n");
+    let expected =
+        "purged 4 responses in memory, and all on disk that match (gone); purge number 1\n";
+    assert_eq!(said, expected);
     foxy.kill();
     let foxy = stored(one.path(), &flags, &urls);
     foxy.signal("TERM");

@@ -52,8 +52,7 @@ pub fn check(text: &str) {
                     pair.split_once('=').unwrap_or_else(|| panic!("no label in {line:?}"));
                 let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
                 assert!(label.bytes().all(is_name), "{label:?}");
-                let is_quoted =
-                    value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
+                let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
                 assert!(is_quoted, "{line:?}");
             }
         }

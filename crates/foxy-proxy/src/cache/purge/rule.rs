@@ -2,7 +2,7 @@
 //! size. If two names have the same hash, a purge removes too many responses, and the proxy fetches
 //! them again.
 
-use crate::cache::stored::CacheKey;
+use crate::cache::stored::{CacheKey, Stored};
 use crate::core::tags::names;
 use bytes::Bytes;
 use foxy_base::WallTime;
@@ -222,6 +222,20 @@ impl Scope {
     /// origins do not always write a tag in the same case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
+    }
+
+    /// Returns whether a purge of this scope applies to a response that was stored before.
+    pub(crate) fn covers(self, stored: &Stored) -> bool {
+        let url = url_of(&stored.key);
+        match self {
+            Self::All => true,
+            Self::Site(site) => site_of(url) == site,
+            Self::Url { key, .. } => Key::of(url) == key,
+            Self::Tag(tag) => tags(&stored.head.headers).any(|found| found == tag),
+            Self::Prefix { length, hash, .. } => {
+                url.get(..usize::from(length)).is_some_and(|beginning| xxh3_128(beginning) == hash)
+            }
+        }
     }
 
     fn prefix(text: &[u8]) -> Result<Self, BadName> {

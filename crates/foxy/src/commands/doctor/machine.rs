@@ -53,11 +53,15 @@ pub fn memory(settings: &Settings, machine: &Machine) -> Diagnosis {
 
 fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
     let Some(available) = available else {
-        return Diagnosis::good("memory", format!("{wanted} for responses; the machine's is unknown"));
+        return Diagnosis::good(
+            "memory",
+            format!("{wanted} for responses; the machine's is unknown"),
+        );
     };
     // The process may need 1.75 times the setting, as docs/operation.md says.
     let needed = ByteSize(wanted.0.saturating_mul(7) / 4);
-    let says = format!("responses get {wanted}, foxy may need {needed}, the machine has {available}");
+    let says =
+        format!("responses get {wanted}, foxy may need {needed}, the machine has {available}");
     if needed.0 <= available.0 {
         return Diagnosis::good("memory", says);
     }

@@ -178,7 +178,10 @@ mod tests {
                         \u{20}                       → timedatectl set-ntp true";
         assert_eq!(text(&found), expected);
         let json = as_json(&found);
-        assert_eq!((json["ok"].as_bool(), &json["findings"][0]["command"]), (Some(false), &Value::Null));
+        assert_eq!(
+            (json["ok"].as_bool(), &json["findings"][0]["command"]),
+            (Some(false), &Value::Null)
+        );
         assert_eq!(json["findings"][1]["command"], "timedatectl set-ntp true");
     }
 }

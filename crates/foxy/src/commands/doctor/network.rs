@@ -48,7 +48,8 @@ pub fn names(settings: &Settings, name: &str) -> Diagnosis {
 pub fn authorities() -> Diagnosis {
     match rustls_native_certs::load_native_certs().certs.len() {
         0 => {
-            let says = "the system trusts no certificate authority, so no https origin is reachable";
+            let says =
+                "the system trusts no certificate authority, so no https origin is reachable";
             Diagnosis::bad("authorities", Grade::Fault, says, "apt-get install ca-certificates")
         }
         count => Diagnosis::good("authorities", format!("the system trusts {count} authorities")),

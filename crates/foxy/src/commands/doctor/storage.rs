@@ -16,7 +16,8 @@ pub fn rings() -> Diagnosis {
     let opened = root.and_then(|root| open_device(&root, DeviceSettings::default()).ok());
     match opened.map(|(_, kind)| kind) {
         Some(DeviceKind::ThreadsInstead(reason)) => {
-            let says = format!("foxy uses threads for disks, which costs more processor time: {reason}");
+            let says =
+                format!("foxy uses threads for disks, which costs more processor time: {reason}");
             Diagnosis::bad("rings", Grade::Warning, says, "sysctl -w kernel.io_uring_disabled=0")
         }
         Some(_) => Diagnosis::good("rings", "io_uring works"),
@@ -67,7 +68,12 @@ fn space(folder: &Path, free: ByteSize, size: ByteSize) -> Diagnosis {
     if free.0 >= size.0 / 20 {
         return Diagnosis::good("space", says);
     }
-    Diagnosis::bad("space", Grade::Warning, says, format!("du --one-file-system --human-readable --max-depth 2 {folder} | sort -h"))
+    Diagnosis::bad(
+        "space",
+        Grade::Warning,
+        says,
+        format!("du --one-file-system --human-readable --max-depth 2 {folder} | sort -h"),
+    )
 }
 
 #[cfg(test)]

@@ -54,10 +54,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn status(first: &Scrape, last: &Scrape, interval: Duration, troubles: &[String]) -> Value {
     let (recent, seconds) = (last.since(first), interval.as_secs_f64());
     let started = last.sum("process_start_time_seconds", &[]);
-    let counted = |name: &str, labels: &[(&str, &str)]| {
-        json!({ "total": last.sum(name, labels), "per_second": recent.sum(name, labels) / seconds })
-    };
-    let both = |value: fn(&Scrape) -> Option<f64>| json!({ "now": value(&recent), "total": value(last) });
+    let counted = |name: &str, labels: &[(&str, &str)]| json!({ "total": last.sum(name, labels), "per_second": recent.sum(name, labels) / seconds });
+    let both =
+        |value: fn(&Scrape) -> Option<f64>| json!({ "now": value(&recent), "total": value(last) });
     json!({
         "version": last.labels("foxy_build_info", "version").pop_first(),
         "uptime_seconds": clock::wall().seconds() as f64 - started,
@@ -145,9 +144,8 @@ fn errors(last: &Scrape, recent: &Scrape, seconds: f64) -> Value {
     });
     let mut all: Vec<_> = reasons.collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
-    let error = |(rate, total, reason)| {
-        json!({ "reason": reason, "total": total, "per_second": rate })
-    };
+    let error =
+        |(rate, total, reason)| json!({ "reason": reason, "total": total, "per_second": rate });
     all.into_iter().map(error).collect()
 }
 
@@ -180,15 +178,25 @@ mod tests {
         assert_eq!(found["saved_ratio"]["now"], 0.75);
         assert_eq!(found["outcomes"][0]["median_seconds"], 0.001);
         assert_eq!(found["outcomes"][1]["per_second"], 5.0);
-        assert_eq!(found["errors"][0], json!({ "reason": "loop", "total": 2.0, "per_second": 1.0 }));
+        assert_eq!(
+            found["errors"][0],
+            json!({ "reason": "loop", "total": 2.0, "per_second": 1.0 })
+        );
     }
 
     #[test]
     fn the_screen_is_80_columns_wide_and_names_each_fact() {
         let text = text::of(&found());
-        for part in ["foxy 1.2.3", "1 trouble", "store /s: it fails", "75.0 %", "memory-hit", "/s",
-            "out of use", "loop"]
-        {
+        for part in [
+            "foxy 1.2.3",
+            "1 trouble",
+            "store /s: it fails",
+            "75.0 %",
+            "memory-hit",
+            "/s",
+            "out of use",
+            "loop",
+        ] {
             assert!(text.contains(part), "no {part} in {text}");
         }
         let widest = text.lines().map(|line| line.chars().count()).max();

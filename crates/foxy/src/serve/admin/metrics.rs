@@ -235,7 +235,8 @@ mod tests {
     fn openmetrics_names_a_counter_without_its_suffix_and_ends_with_eof() {
         let mut exposition = Exposition::new(MetricsFormat::OpenMetrics);
         exposition.single("foxy_x_total", FamilyKind::Counter, "Says \"x\".", 1);
-        let expected = "# HELP foxy_x Says \\\"x\\\".\n# TYPE foxy_x counter\nfoxy_x_total 1\n# EOF\n";
+        let expected =
+            "# HELP foxy_x Says \\\"x\\\".\n# TYPE foxy_x counter\nfoxy_x_total 1\n# EOF\n";
         assert_eq!(exposition.finish(), expected);
     }
 

@@ -18,7 +18,7 @@ use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::server::listener::Acceptor;
 use metrics::MetricsFormat;
-use requests::{ExplainRequest, PurgeRequest};
+use requests::{ExplainRequest, PurgeRequest, Purged};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -73,8 +73,8 @@ pub trait Operated {
     /// Replaces this process by a new process. `binary` is its program. `None` means the program of
     /// this process.
     fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>>;
-    /// Purges stored responses. Returns the number of the newest purge; foxy numbers all purges.
-    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
+    /// Purges stored responses, and counts them if the request asks for it.
+    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
 }
 
@@ -269,12 +269,11 @@ async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
         Ok(wanted) => wanted,
         Err(text) => return refusal("400 Bad Request", &text),
     };
-    let (purged, strength) = (wanted.scopes.len(), wanted.strength);
+    let (names, strength) = (wanted.scopes().len(), wanted.strength);
+    let texts: Vec<String> = wanted.names.iter().map(|name| name.text.clone()).collect();
     match operated.purge(wanted).await {
-        Ok(number) => {
-            let strength = strength.name();
-            let body =
-                serde_json::json!({ "purged": purged, "strength": strength, "number": number });
+        Ok(purged) => {
+            let body = purged.as_json(&texts, names, strength);
             response("200 OK", JSON, "", &format!("{body}\n"), true)
         }
         Err(reason) => refusal("503 Service Unavailable", &format!("{reason} ({})", reason.name())),

@@ -50,7 +50,8 @@ impl Exposition {
 
     fn reasons(&mut self, name: &str, help: &str, counts: &BTreeMap<&'static str, u64>) {
         let labels: Vec<_> = counts.keys().map(|reason| [("reason", *reason)]).collect();
-        let samples = labels.iter().zip(counts.values()).map(|(labels, count)| (&labels[..], count));
+        let samples =
+            labels.iter().zip(counts.values()).map(|(labels, count)| (&labels[..], count));
         self.family(name, FamilyKind::Counter, help, samples);
     }
 
@@ -108,7 +109,8 @@ mod tests {
         let lines = lines(MetricsFormat::Prometheus);
         assert_eq!(lines[0], "x_bucket{a=\"b\",le=\"0.000016\"} 0");
         assert_eq!(lines[1], "x_bucket{a=\"b\",le=\"0.000032\"} 1");
-        let last = ["x_bucket{a=\"b\",le=\"+Inf\"} 2", "x_sum{a=\"b\"} 100.00002", "x_count{a=\"b\"} 2"];
+        let last =
+            ["x_bucket{a=\"b\",le=\"+Inf\"} 2", "x_sum{a=\"b\"} 100.00002", "x_count{a=\"b\"} 2"];
         assert_eq!(lines[EXPORTED_BUCKETS - 1..], last);
     }
 

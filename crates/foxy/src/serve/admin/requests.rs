@@ -7,15 +7,24 @@ use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::explain::{Explanation, Shown};
 use foxy_proxy::request::asker::Asker;
+use foxy_proxy::server::purge_search::{PurgeMatches, PurgeName};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
 const MAX_NAMES_PER_PURGE: usize = 4096;
 
+/// Most names in a purge request that counts objects, because each stored response is compared with
+/// each name.
+const MAX_COUNTED_NAMES: usize = 64;
+
 #[derive(Debug, PartialEq, Eq)]
 pub struct PurgeRequest {
-    pub scopes: Vec<Scope>,
+    pub names: Vec<PurgeName>,
     pub strength: Strength,
+    /// Whether the answer counts the stored responses that the names mean.
+    pub counts: bool,
+    /// Whether foxy only counts, and purges nothing.
+    pub is_trial: bool,
 }
 
 impl PurgeRequest {
@@ -27,7 +36,8 @@ impl PurgeRequest {
             Some(query) => query_pairs(query)?,
             None => json_pairs(body)?,
         };
-        let mut request = Self { scopes: Vec::new(), strength: Strength::Soft };
+        let mut request =
+            Self { names: Vec::new(), strength: Strength::Soft, counts: false, is_trial: false };
         for (name, value) in &pairs {
             let named = match &**name {
                 "url" => Named::Url,
@@ -36,8 +46,17 @@ impl PurgeRequest {
                 "site" => Named::Site,
                 "all" => {
                     if is_yes(name, value)? {
-                        request.scopes.push(Scope::All);
+                        let text = "everything".into();
+                        request.names.push(PurgeName { text, scopes: vec![Scope::All], url: None });
                     }
+                    continue;
+                }
+                "count" => {
+                    request.counts = is_yes(name, value)?;
+                    continue;
+                }
+                "dry-run" => {
+                    request.is_trial = is_yes(name, value)?;
                     continue;
                 }
                 "hard" => {
@@ -48,23 +67,70 @@ impl PurgeRequest {
                 }
                 other => {
                     return Err(format!(
-                        "unknown name {other:?}; use url, tag, prefix, site, all or hard"
+                        "unknown name {other:?}; use url, tag, prefix, site, all, hard, count or \
+                         dry-run"
                     ));
                 }
             };
             let refused = |bad| format!("{name} {value:?}: {bad}");
-            request.scopes.extend(match (named, key_of(value)) {
-                (Named::Url, Some(key)) => vec![Scope::url(&CacheKey::new(rules.key(key)))],
-                _ => named.scopes(value).map_err(refused)?,
-            });
+            let url = key_of(value).filter(|_| named == Named::Url);
+            let url = url.map(|key| CacheKey::new(rules.key(key)));
+            let scopes = match &url {
+                Some(key) => vec![Scope::url(key)],
+                None => named.scopes(value).map_err(refused)?,
+            };
+            request.names.push(PurgeName { text: format!("{name} {value}"), scopes, url });
         }
-        match request.scopes.len() {
+        request.counts |= request.is_trial;
+        match request.scopes().len() {
+            count if request.counts && count > MAX_COUNTED_NAMES => Err(format!(
+                "{count} names are too many to count; send at most {MAX_COUNTED_NAMES}"
+            )),
             0 => {
                 Err("the request names nothing to purge; give url, tag, prefix, site or all".into())
             }
             1..=MAX_NAMES_PER_PURGE => Ok(request),
             count => Err(format!("{count} names are too many; send at most {MAX_NAMES_PER_PURGE}")),
         }
+    }
+
+    /// Returns the stored responses that all names mean.
+    pub fn scopes(&self) -> Vec<Scope> {
+        self.names.iter().flat_map(|name| name.scopes.clone()).collect()
+    }
+}
+
+/// The result of a purge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// The number of the newest purge; foxy numbers all purges. `None` if foxy purged nothing,
+    /// because the request was a trial.
+    pub number: Option<u64>,
+    /// For each name, the numbers of stored responses that it means. `None` if the request did not
+    /// ask for them.
+    pub found: Option<Vec<PurgeMatches>>,
+}
+
+impl Purged {
+    /// `texts` are the names in the request, which mean `scopes` scopes.
+    pub fn as_json(&self, texts: &[String], scopes: usize, strength: Strength) -> Value {
+        let mut body = json!({
+            "purged": if self.number.is_some() { scopes } else { 0 },
+            "strength": strength.name(),
+            "number": self.number,
+        });
+        let Some(found) = &self.found else { return body };
+        let memory: u64 = found.iter().map(|matches| matches.memory).sum();
+        let disk: Option<u64> = found.iter().map(|matches| matches.disk).sum();
+        let nothing =
+            |matches: &PurgeMatches| matches.memory == 0 && matches.disk.unwrap_or(0) == 0;
+        let unmatched = texts.iter().zip(found).filter(|(_, matches)| nothing(matches));
+        let unmatched = unmatched.map(
+            |(text, matches)| json!({ "name": text, "disk_searched": matches.disk.is_some() }),
+        );
+        body["objects"] = json!({ "memory": memory, "disk": disk });
+        body["unmatched"] = unmatched.collect();
+        body
     }
 }
 
@@ -224,13 +290,11 @@ mod tests {
     use super::*;
 
     fn check(query: Option<&str>, body: &str, names: &[(Named, &str)], strength: Strength) {
-        let scopes =
+        let scopes: Vec<Scope> =
             names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
-        assert_eq!(
-            PurgeRequest::read(query, body.as_bytes(), &RulesInForce::default()),
-            Ok(PurgeRequest { scopes, strength }),
-            "{query:?} {body}"
-        );
+        let read = PurgeRequest::read(query, body.as_bytes(), &RulesInForce::default());
+        let read = read.map(|request| (request.scopes(), request.strength, request.counts));
+        assert_eq!(read, Ok((scopes, strength, false)), "{query:?} {body}");
     }
 
     #[test]
@@ -246,8 +310,9 @@ mod tests {
             &several,
             Strength::Hard,
         );
-        let all = PurgeRequest { scopes: vec![Scope::All], strength: Strength::Soft };
-        assert_eq!(PurgeRequest::read(Some("all=1"), b"", &RulesInForce::default()), Ok(all));
+        let read = PurgeRequest::read(Some("all=1&dry-run"), b"", &RulesInForce::default());
+        let all = read.expect("a request");
+        assert_eq!((all.scopes(), all.counts, all.is_trial), (vec![Scope::All], true, true));
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl Operated for Fixed {
         Box::pin(std::future::ready(Err(NotUpgraded::Leaving)))
     }
 
-    fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
-        Box::pin(std::future::ready(self.purge))
+    fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>> {
+        let purged = |number| Purged { number: Some(number), found: None };
+        Box::pin(std::future::ready(self.purge.map(purged)))
     }
 
     fn explain(&self, _asked: &ExplainRequest) -> LocalFuture<Explanation> {
