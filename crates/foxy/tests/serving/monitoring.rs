@@ -39,7 +39,7 @@ impl Scene {
         let scene = Self { foxy, folder: folder };
         scene.get("/page", "");
         scene.get("/page", &format!("traceparent: 00-{TRACE}-00f067aa0ba902b7-01\r\n"));
-        ["/page", "/secret", "/closed"].map(|path| scene.get(path, ""));
+        ["/page", "/secret", "/closed"].iter().for_each(|path| scene.get(path, ""));
         let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
         until("all requests counted", || {
             let page = scene.metrics("").1;
