@@ -82,7 +82,7 @@ fn a_dry_run_counts_responses_and_names_what_means_nothing() {
     let foxy = stored(folder.path(), &[], &urls);
     let prefix = origin.url("p/");
     let said = purged(&foxy, &["--prefix", &prefix, "--dry-run"]);
-    assert_eq!(said, "would purge 2 responses in memory, and all on disk that match\n");
+    assert_eq!(said, "responses to purge: 2 in memory, and all on disk that match\n");
     let said = purged(&foxy, &[&urls[2], &origin.url("typo"), "--dry-run", "--json"]);
     let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["objects"], serde_json::json!({ "memory": 1, "disk": 0 }));
@@ -106,7 +106,7 @@ fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everythin
     let foxy = stored(one.path(), &flags, &urls);
     let said = purged(&foxy, &["--all", "--hard"]);
     let expected =
-        "purged 4 responses in memory, and all on disk that match (gone); purge number 1\n";
+        "responses purged: 4 in memory, and all on disk that match (gone); purge number 1\n";
     assert_eq!(said, expected);
     foxy.kill();
     let foxy = stored(one.path(), &flags, &urls);
