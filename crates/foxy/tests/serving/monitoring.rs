@@ -1,9 +1,11 @@
 //! Tests the metrics of a running foxy, and the files of `packaging/monitoring` that use them.
 
+use crate::support::commands::foxy as run;
 use crate::support::{Foxy, exposition, not_run, request};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -85,7 +87,7 @@ fn each_metric_that_a_file_for_monitoring_names_exists() {
     let samples: BTreeSet<_> =
         page.lines().filter_map(|line| line.split([' ', '{']).next()).collect();
     let dashboard = file("grafana-dashboard.json");
-    serde_json::from_str::<serde_json::Value>(&dashboard).expect("JSON");
+    serde_json::from_str::<Value>(&dashboard).expect("JSON");
     for text in [dashboard, file("foxy.rules.yml")] {
         let named = names(&text);
         assert!(named.len() > 10, "{named:?}");
@@ -111,6 +113,36 @@ fn requests_count_by_outcome_class_and_reason() {
     ] {
         assert!(page.lines().any(|found| found == line), "no {line} in {page}");
     }
+}
+
+#[test]
+fn status_shows_the_requests_of_a_running_foxy() {
+    let scene = Scene::start();
+    let admin = scene.foxy.admin.to_string();
+    let status = ["status", "--admin", &admin, "--interval", "10ms"];
+    let (code, said, _) = run(&[&status[..], &["--json"]].concat());
+    let found: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((code, &found["requests"]["total"]), (Some(0), &5.0.into()));
+    assert_eq!(found["hit_ratio"]["total"], 0.5);
+    let (_, said, _) = run(&status);
+    assert!(said.contains(": healthy\n") && said.contains("denied-by-rule"), "{said}");
+}
+
+#[test]
+fn doctor_names_an_unusable_configuration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("foxy.toml");
+    std::fs::write(&file, "memory = \"much\"\n").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let (code, said, _) = run(&["doctor", "--config", file, "--json"]);
+    let found: Value = serde_json::from_str(&said).expect("JSON");
+    let finding = &found["findings"][0];
+    assert_eq!((code, &found["ok"]), (Some(1), &false.into()));
+    assert_eq!(
+        (&finding["subject"], &finding["grade"]),
+        (&"configuration".into(), &"fault".into())
+    );
+    assert_eq!(finding["command"], format!("foxy check {file}"));
 }
 
 #[test]
