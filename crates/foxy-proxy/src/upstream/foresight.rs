@@ -35,7 +35,8 @@ pub(crate) async fn forbidden(
         of_client: settings.lookups_per_client,
     };
     let (lookups, policy) = (Lookups::new(resolver, limits), Rc::new(policy.clone()));
-    let dialer = Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout);
+    let connects = (settings.connect_timeout, settings.source);
+    let dialer = Dialer::new(lookups, policy, settings.tls.clone(), connects);
     let checked = match reach {
         Reach::ThroughParent => dialer.check_unresolved(origin),
         Reach::Direct => timeout(PATIENCE, dialer.addresses(origin, None)).await.ok()?.map(drop),
