@@ -1,5 +1,5 @@
-//! Exemplars: examples of requests in the buckets of a histogram, for OpenMetrics. An exemplar names
-//! the trace of its request, if the client takes part in distributed tracing (W3C Trace Context).
+//! Exemplars: examples of requests in the buckets of a histogram, for OpenMetrics. An exemplar
+//! names the trace of its request, if the client takes part in distributed tracing (W3C Trace Context).
 
 use crate::core::timing::EXPORTED_BUCKETS;
 use foxy_base::{Instant, WallTime, clock};

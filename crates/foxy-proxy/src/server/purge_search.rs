@@ -27,8 +27,8 @@ pub struct PurgeMatches {
 }
 
 impl ProxyHandle {
-    /// Returns the numbers of stored responses that each name means. Responses that an earlier purge
-    /// removed do not count.
+    /// Returns the numbers of stored responses that each name means. Responses that an earlier
+    /// purge removed do not count.
     pub async fn search(&self, names: &[PurgeName]) -> Vec<PurgeMatches> {
         let mut found = vec![PurgeMatches::default(); names.len()];
         let mut see = |stored: &Stored| {

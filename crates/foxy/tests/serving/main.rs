@@ -15,10 +15,10 @@ mod configuration {
     mod trial;
     mod users;
 }
-mod monitoring;
 mod names;
 mod network {
     mod listeners;
+    mod monitoring;
     mod named_clients;
     mod own_machine;
     mod transparent;

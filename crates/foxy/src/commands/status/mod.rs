@@ -49,12 +49,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Describes a running foxy as JSON. `first` and `last` are its metrics at the beginning and the end
-/// of an interval.
+/// Describes a running foxy as JSON. `first` and `last` are its metrics at the beginning and the
+/// end of an interval.
 fn status(first: &Scrape, last: &Scrape, interval: Duration, troubles: &[String]) -> Value {
     let (recent, seconds) = (last.since(first), interval.as_secs_f64());
     let started = last.sum("process_start_time_seconds", &[]);
-    let counted = |name: &str, labels: &[(&str, &str)]| json!({ "total": last.sum(name, labels), "per_second": recent.sum(name, labels) / seconds });
+    let counted = |name: &str, labels: &[(&str, &str)]| {
+        let per_second = recent.sum(name, labels) / seconds;
+        json!({ "total": last.sum(name, labels), "per_second": per_second })
+    };
     let both =
         |value: fn(&Scrape) -> Option<f64>| json!({ "now": value(&recent), "total": value(last) });
     json!({

@@ -66,8 +66,8 @@ impl LogQueue {
         }
     }
 
-    /// Appends the line of a request that ended at `at`. The line includes its line break. Drops the
-    /// line if the buffer is full.
+    /// Appends the line of a request that ended at `at`. The line includes its line break. Drops
+    /// the line if the buffer is full.
     pub fn push(&self, at: WallTime, line: &[u8]) {
         let index = THREAD.with(|thread| thread % self.buffers.len());
         let mut buffer = lock(&self.buffers[index]);
