@@ -1,8 +1,8 @@
 //! The proxy's counters, in one table. Each worker adds to its own cells. A reader adds the cells
 //! of all workers together.
 
-use crate::core::request_metrics::RequestMetrics;
-use crate::core::timing::Timing;
+use crate::core::metrics::request_metrics::RequestMetrics;
+use crate::core::metrics::timing::Timing;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

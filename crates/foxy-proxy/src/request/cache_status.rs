@@ -2,7 +2,7 @@
 //! clients.
 
 use crate::cache::Stored;
-use crate::core::request_metrics::RequestOutcome;
+use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::core::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
 use foxy_base::WallTime;

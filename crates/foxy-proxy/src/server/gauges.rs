@@ -2,9 +2,9 @@
 
 use crate::cache::RecordDescription;
 use crate::core::counters::{self, Counter, Counters, NamedCounts};
-use crate::core::exemplar::Exemplar;
-use crate::core::request_metrics::{CLASSES, RequestOutcome};
-use crate::core::timing::{Durations, EXPORTED_BUCKETS};
+use crate::core::metrics::exemplar::Exemplar;
+use crate::core::metrics::request_metrics::{CLASSES, RequestOutcome};
+use crate::core::metrics::timing::{Durations, EXPORTED_BUCKETS};
 use crate::upstream::ServerStatus;
 use crate::worker::Shared;
 use foxy_base::clock;

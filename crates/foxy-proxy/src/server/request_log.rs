@@ -2,8 +2,8 @@
 //! line in the access log.
 
 use crate::core::counters::Counter;
-use crate::core::exemplar::TraceId;
-use crate::core::request_metrics::RequestOutcome;
+use crate::core::metrics::exemplar::TraceId;
+use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::intercept::Inside;
 use crate::request::access::{AccessRecord, CutReason};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};

@@ -1,9 +1,9 @@
 //! Adds the metrics of finished requests to the page `/metrics`: outcomes, durations and reasons.
 
 use super::metrics::{Exposition, FamilyKind, MetricsFormat, label_set};
-use foxy_proxy::core::exemplar::Exemplar;
-use foxy_proxy::core::request_metrics::CLASSES;
-use foxy_proxy::core::timing::Durations;
+use foxy_proxy::core::metrics::exemplar::Exemplar;
+use foxy_proxy::core::metrics::request_metrics::CLASSES;
+use foxy_proxy::core::metrics::timing::Durations;
 use foxy_proxy::server::{Gauges, OutcomeMetrics};
 use std::collections::BTreeMap;
 
@@ -87,8 +87,8 @@ fn exemplar_text(exemplar: &Exemplar) -> String {
 mod tests {
     use super::*;
     use foxy_base::WallTime;
-    use foxy_proxy::core::exemplar::TraceId;
-    use foxy_proxy::core::timing::{EXPORTED_BUCKETS, Timing};
+    use foxy_proxy::core::metrics::exemplar::TraceId;
+    use foxy_proxy::core::metrics::timing::{EXPORTED_BUCKETS, Timing};
     use std::time::Duration;
 
     fn lines(format: MetricsFormat) -> Vec<String> {

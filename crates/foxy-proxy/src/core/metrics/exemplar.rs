@@ -1,7 +1,8 @@
 //! Exemplars: examples of requests in the buckets of a histogram, for OpenMetrics. An exemplar
-//! names the trace of its request, if the client takes part in distributed tracing (W3C Trace Context).
+//! names the trace of its request, if the client takes part in distributed tracing (W3C Trace
+//! Context).
 
-use crate::core::timing::EXPORTED_BUCKETS;
+use crate::core::metrics::timing::EXPORTED_BUCKETS;
 use foxy_base::{Instant, WallTime, clock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

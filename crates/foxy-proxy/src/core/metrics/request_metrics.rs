@@ -1,8 +1,8 @@
 //! Counts finished requests by outcome and status class, and measures their durations. The worker
 //! that answers a request does this without a lock.
 
-use crate::core::exemplar::{Exemplar, Exemplars, TraceId};
-use crate::core::timing::{EXPORTED_BUCKETS, Timing, exported_bucket};
+use crate::core::metrics::exemplar::{Exemplar, Exemplars, TraceId};
+use crate::core::metrics::timing::{EXPORTED_BUCKETS, Timing, exported_bucket};
 use foxy_base::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
