@@ -54,6 +54,12 @@ const TOOLS: [Tool; 7] = [
         otherwise: "install faketime",
     },
     Tool {
+        name: "valgrind, for the count of instructions,",
+        is_here: || succeeds("valgrind", &["--version"]),
+        install: || from_the_system(&["valgrind"]),
+        otherwise: "install valgrind",
+    },
+    Tool {
         name: "lintian, for the checks of the Debian package,",
         is_here: || succeeds("lintian", &["--version"]),
         install: || from_the_system(&["lintian"]),
