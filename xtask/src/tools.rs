@@ -22,7 +22,7 @@ struct Tool {
 
 const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
 
-const TOOLS: [Tool; 7] = [
+const TOOLS: &[Tool] = &[
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
