@@ -189,16 +189,7 @@ impl Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OperatorRule(Tried { result: Err(missed), .. }) => {
-                write!(f, "the rule does not match: {}", missed.name())
-            }
-            Self::OperatorRule(Tried { result: Ok(effects), .. }) if effects.is_empty() => {
-                f.write_str("the rule matches, but earlier rules have decided")
-            }
-            Self::OperatorRule(Tried { result: Ok(effects), .. }) => {
-                let names: Vec<String> = effects.iter().map(ToString::to_string).collect();
-                write!(f, "the rule matches and decides: {}", names.join(", "))
-            }
+            Self::OperatorRule(tried) => show_rule(tried, f),
             Self::Refused(reason) => {
                 f.write_str(reason.description())?;
                 let remedy = reason.refused_destination().and_then(DestinationRefusal::remedy);
@@ -231,16 +222,7 @@ impl fmt::Display for Step {
                 )
             }
             Self::NotStored => f.write_str("foxy stores no response that fits the request"),
-            Self::LastNotKept(Refused { status, at, why: why @ NotKept::Invalidated }) => {
-                write!(f, "the last answer ({status}, {}): {why}", http_date(clock::civil(*at)))
-            }
-            Self::LastNotKept(Refused { status, at, why }) => {
-                write!(
-                    f,
-                    "the last answer ({status}, {}) was not stored: {why}",
-                    http_date(clock::civil(*at))
-                )
-            }
+            Self::LastNotKept(refused) => show_refused(*refused, f),
             Self::Found(HitSource::Memory) => f.write_str("a fitting response is in memory"),
             Self::Found(_) => f.write_str("a fitting response is in the store"),
             Self::Purged(Verdict::Untouched) => {
@@ -268,6 +250,27 @@ impl fmt::Display for Step {
             Self::Way(ExpectedWay::Nothing) => f.write_str("no parent proxy works"),
             Self::Therefore(outcome) => outcome.fmt(f),
         }
+    }
+}
+
+fn show_rule(Tried { result, .. }: &Tried, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match result {
+        Err(missed) => write!(f, "the rule does not match: {}", missed.name()),
+        Ok(effects) if effects.is_empty() => {
+            f.write_str("the rule matches, but earlier rules have decided")
+        }
+        Ok(effects) => {
+            let names: Vec<String> = effects.iter().map(ToString::to_string).collect();
+            write!(f, "the rule matches and decides: {}", names.join(", "))
+        }
+    }
+}
+
+fn show_refused(Refused { status, at, why }: Refused, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let date = http_date(clock::civil(at));
+    match why {
+        NotKept::Invalidated => write!(f, "the last answer ({status}, {date}): {why}"),
+        _ => write!(f, "the last answer ({status}, {date}) was not stored: {why}"),
     }
 }
 

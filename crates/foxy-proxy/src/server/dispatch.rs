@@ -45,7 +45,6 @@ pub(crate) async fn request(
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let mut ends = ClientEnds { client: peer, reached: None };
-    let asks = ends.block();
     let file = auto_config_file(settings, head, over, client);
     let (user, refusal) = identified(worker, (head, over), client, peer.ip(), refusal).await;
     let asker = Asker { client: peer.ip(), user };
@@ -57,8 +56,7 @@ pub(crate) async fn request(
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
         let result =
             purger::explain(worker, &mut sender, (head, options), (body, over), &asker).await;
-        let ended = drained(&mut receiver, settings, result).await;
-        return (ended, sender.sent());
+        return finish(&mut receiver, settings, &sender, result).await;
     }
     let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
@@ -68,29 +66,24 @@ pub(crate) async fn request(
     );
     if let Some(file) = file.filter(|_| is_for_file) {
         let result = auto_config(worker, &mut sender, options, file).await;
-        let ended = drained(&mut receiver, settings, result).await;
-        return (ended, sender.sent());
+        return finish(&mut receiver, settings, &sender, result).await;
     }
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: ends };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, ends)).await,
         Plan::Refuse(reason) => {
-            let text = text.as_deref();
             let result = refused(worker, &mut sender, (head, options), reason, text).await;
-            let ended = drained(&mut receiver, settings, result).await;
-            return (ended, sender.sent());
+            return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::AnswerHere => {
             let result = methods(&mut sender, options).await;
-            let ended = drained(&mut receiver, settings, result).await;
-            return (ended, sender.sent());
+            return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::Purge(key) => {
             let key = key_of(key);
             let result = purger::answer(worker, &mut sender, (head, options), peer, &key).await;
-            let ended = drained(&mut receiver, settings, result).await;
-            return (ended, sender.sent());
+            return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::Forward(origin, key, reason) => (wanted(origin, key), reason, None),
         Plan::LookUp(origin, key) => {
@@ -98,8 +91,7 @@ pub(crate) async fn request(
             let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
             match fetch::answer_or_fetch(&mut transaction).await {
                 Ok(Fetched::Answered(answered)) => {
-                    let ended = drained(&mut receiver, settings, Ok(answered)).await;
-                    return (ended, sender.sent());
+                    return finish(&mut receiver, settings, &sender, Ok(answered)).await;
                 }
                 Ok(Fetched::Forward(reason, update)) => (wanted, reason, update),
                 Err(aborted) => return (Ended::Aborted(aborted), sender.sent()),
@@ -196,13 +188,13 @@ async fn refused(
     sender: &mut Sender<'_>,
     (head, options): (&RequestHead, AnswerOptions),
     reason: ErrorReason,
-    text: Option<&str>,
+    text: Option<String>,
 ) -> Result<Answered, Aborted> {
     // The client of a refused CONNECT may still send bytes that it meant for the tunnel. They must
     // not be parsed as requests, so the connection must close.
     let ends = head.method == Method::Connect || reason == ErrorReason::CertificateUntrusted;
     let options = AnswerOptions { keep: options.keep && !ends, ..options };
-    let text = text.unwrap_or(reason.description());
+    let text = text.as_deref().unwrap_or(reason.description());
     answer::error_with_text(worker, sender, options, reason, text).await
 }
 
@@ -229,6 +221,16 @@ async fn auto_config(
     answer.headers.append("Cache-Control", "no-store");
     let outcome = CacheStatus::Local { detail: "auto-config" };
     answer::local(sender, options, answer, outcome, file.into()).await
+}
+
+/// Ends an answer that needed no request body. Returns how it ended, and the number of bytes sent.
+async fn finish(
+    receiver: &mut Receiver<'_>,
+    settings: &ProxySettings,
+    sender: &Sender<'_>,
+    result: Result<Answered, Aborted>,
+) -> (Ended, u64) {
+    (drained(receiver, settings, result).await, sender.sent())
 }
 
 /// Reads and drops the bytes of a request body that the answer did not need. If too many bytes

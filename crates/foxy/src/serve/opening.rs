@@ -221,9 +221,7 @@ pub fn open(
     let users = users_file::of(settings)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
-    if let Some(predecessor) = &extra.predecessor {
-        predecessor.wait_for_stores()?;
-    }
+    extra.predecessor.as_ref().map(|predecessor| predecessor.wait_for_stores()).transpose()?;
     let stores = stores::open(settings, &extra.locked, &mut random)?;
     let selection = Selection::named(settings.disk.store_selection);
     let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };

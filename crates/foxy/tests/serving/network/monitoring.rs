@@ -38,7 +38,7 @@ impl Scene {
         let [file, log] = [&file, &log].map(|path| path.to_str().expect("UTF-8"));
         let store = folder.path().join("store");
         let foxy = Foxy::start(&store, &["--config", file, "--access-log", log]);
-        let scene = Self { foxy, folder: folder };
+        let scene = Self { foxy, folder };
         scene.get("/page", "");
         scene.get("/page", &format!("traceparent: 00-{TRACE}-00f067aa0ba902b7-01\r\n"));
         ["/page", "/secret", "/closed"].iter().for_each(|path| scene.get(path, ""));

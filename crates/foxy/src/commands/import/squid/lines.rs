@@ -51,7 +51,9 @@ pub fn lines(content: &str, files: &OriginalFiles) -> Vec<SquidLine> {
             is_reported
         }
         "else" => {
-            open.last_mut().map(|last| last.1 = true);
+            if let Some(last) = open.last_mut() {
+                last.1 = true;
+            }
             false
         }
         "endif" => {
