@@ -34,80 +34,79 @@ fn each_key_of_the_documentation_is_read() {
     }
 }
 
+/// A file with a mistake, and a part of the message.
+const MISTAKES: &[(&str, &str)] = &[
+    ("rule = 5", "foxy.toml:1:8: `rule` is a list of tables; write [[rule]]"),
+    ("[[rule]]\nthen = { acces = \"deny\" }", "foxy.toml:2:10: rule 1: unknown field `acces`"),
+    ("[[rule]]\nthen = { access = \"no\" }", "foxy.toml:2:19: rule 1: unknown variant `no`"),
+    (
+        "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",
+        "foxy.toml:2:19: rule 1: `10.0.0.0/33` is no network; write 192.0.2.0/24",
+    ),
+    ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
+    (
+        "[[rule]]\nwhen = { status = 99 }\nthen = { store = false }",
+        "rule 1: `99` is no status of a response",
+    ),
+    (
+        "[[rule]]\nwhen = { port = 0 }\nthen = { store = false }",
+        "rule 1: `0` is no port; write 443 or 8000-8999",
+    ),
+    (
+        "[[rule]]\nthen = { access = \"allow\", message = \"Hi\" }",
+        "rule 1: `message` is for refused requests",
+    ),
+    (
+        "[[rule]]\nthen = { fresh-at-least = \"2h\", fresh-at-most = \"1h\" }",
+        "`fresh-at-least` is longer than `fresh-at-most`",
+    ),
+    (
+        "[[rule]]\nwhen = { size-at-least = \"2M\", size-at-most = \"1M\" }\n\
+             then = { store = false }",
+        "`size-at-least` is larger than `size-at-most`",
+    ),
+    (
+        "[[rule]]\nunless = { user = \"a\" }\nthen = { login = false }",
+        "`login` applies before foxy knows the user",
+    ),
+    ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
+    (
+        "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",
+        "no rule may change Content-Length, because foxy manages this field",
+    ),
+    (
+        "[[rule]]\nthen = { request-header-set = { X-A = \"a\\r\\nB: c\" } }",
+        "the value of X-A must be one line of ASCII text",
+    ),
+    (
+        "[[rule]]\nwhen = { client = \"10.0.0.0/8\" }\nthen = { fresh-at-least = \"1h\" }",
+        "`fresh-at-least` may not depend on the client",
+    ),
+    (
+        "[[rule]]\nwhen = { status = [404] }\nthen = { access = \"deny\" }",
+        "`access` applies before the response arrives",
+    ),
+    (
+        "[[rule]]\nwhen = { status = 200 }\nthen = { response-header-remove = [\"A\"] }",
+        "`response-header` also applies to responses without a body, such as 304",
+    ),
+    (
+        "[[rule]]\nwhen = { path = \"/a\" }\nthen = { query-keep = [\"id\"] }\n\
+             [[rule]]\nwhen = { query = \"preview\" }\nthen = { store = false }",
+        "leaves this parameter out of the cache key; change one of these rules",
+    ),
+    ("[[rule]]\nwhen = { path = \"secret\" }\nthen = { bypass = true }", "begin with / or *"),
+    ("[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }", "`name` must be one line of text"),
+    (
+        "[[rule]]\nname = \"a\"\nthen = { store = false }\n\
+             [[rule]]\nname = \"a\"\nthen = { store = true }",
+        "foxy.toml:4:1: rule `a`: another rule has this name",
+    ),
+];
+
 #[test]
 fn a_mistake_is_reported_with_its_place_and_remedy() {
-    let cases = [
-        ("rule = 5", "foxy.toml:1:8: `rule` is a list of tables; write [[rule]]"),
-        ("[[rule]]\nthen = { acces = \"deny\" }", "foxy.toml:2:10: rule 1: unknown field `acces`"),
-        ("[[rule]]\nthen = { access = \"no\" }", "foxy.toml:2:19: rule 1: unknown variant `no`"),
-        (
-            "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",
-            "foxy.toml:2:19: rule 1: `10.0.0.0/33` is no network; write 192.0.2.0/24",
-        ),
-        ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
-        (
-            "[[rule]]\nwhen = { status = 99 }\nthen = { store = false }",
-            "rule 1: `99` is no status of a response",
-        ),
-        (
-            "[[rule]]\nwhen = { port = 0 }\nthen = { store = false }",
-            "rule 1: `0` is no port; write 443 or 8000-8999",
-        ),
-        (
-            "[[rule]]\nthen = { access = \"allow\", message = \"Hi\" }",
-            "rule 1: `message` is for refused requests",
-        ),
-        (
-            "[[rule]]\nthen = { fresh-at-least = \"2h\", fresh-at-most = \"1h\" }",
-            "`fresh-at-least` is longer than `fresh-at-most`",
-        ),
-        (
-            "[[rule]]\nwhen = { size-at-least = \"2M\", size-at-most = \"1M\" }\n\
-             then = { store = false }",
-            "`size-at-least` is larger than `size-at-most`",
-        ),
-        (
-            "[[rule]]\nunless = { user = \"a\" }\nthen = { login = false }",
-            "`login` applies before foxy knows the user",
-        ),
-        ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
-        (
-            "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",
-            "no rule may change Content-Length, because foxy manages this field",
-        ),
-        (
-            "[[rule]]\nthen = { request-header-set = { X-A = \"a\\r\\nB: c\" } }",
-            "the value of X-A must be one line of ASCII text",
-        ),
-        (
-            "[[rule]]\nwhen = { client = \"10.0.0.0/8\" }\nthen = { fresh-at-least = \"1h\" }",
-            "`fresh-at-least` may not depend on the client",
-        ),
-        (
-            "[[rule]]\nwhen = { status = [404] }\nthen = { access = \"deny\" }",
-            "`access` applies before the response arrives",
-        ),
-        (
-            "[[rule]]\nwhen = { status = 200 }\nthen = { response-header-remove = [\"A\"] }",
-            "`response-header` also applies to responses without a body, such as 304",
-        ),
-        (
-            "[[rule]]\nwhen = { path = \"/a\" }\nthen = { query-keep = [\"id\"] }\n\
-             [[rule]]\nwhen = { query = \"preview\" }\nthen = { store = false }",
-            "leaves this parameter out of the cache key; change one of these rules",
-        ),
-        ("[[rule]]\nwhen = { path = \"secret\" }\nthen = { bypass = true }", "begin with / or *"),
-        (
-            "[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }",
-            "`name` must be one line of text",
-        ),
-        (
-            "[[rule]]\nname = \"a\"\nthen = { store = false }\n\
-             [[rule]]\nname = \"a\"\nthen = { store = true }",
-            "foxy.toml:4:1: rule `a`: another rule has this name",
-        ),
-    ];
-    for (content, expected) in cases {
+    for (content, expected) in MISTAKES {
         let complaint = read_file(content).expect_err(content);
         assert!(complaint.contains(expected), "{content}\n{complaint}");
     }
