@@ -1,6 +1,6 @@
 //! Reads and makes headers of the PROXY protocol, versions 1 and 2 (haproxy's
 //! `proxy-protocol.txt`). With this header, a proxy tells the address of its client before it sends
-//! any other byte. [`read`] reads exactly the header and no byte after it. `accept` decides which
+//! any other byte. `read` reads exactly the header and no byte after it. `accept` decides which
 //! peers may send a header.
 
 use crate::core::addresses::client_ends::ClientEnds;
