@@ -50,7 +50,7 @@ impl Axis {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
-    /// Makes an axis for `values`. If they are positive and their highest is at least [`WIDE`]
+    /// Makes an axis for `values`. If they are positive and their highest is at least `WIDE`
     /// times their lowest, the axis is logarithmic. `text` is the title; after its last comma may
     /// follow the unit.
     pub fn fitting(text: &str, values: impl Iterator<Item = f64>) -> Self {
