@@ -247,7 +247,7 @@ fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
         &["--device tape", "memory, null, mechanical"],
     );
     check_unusable(&scheme("ufs", &["--policy", "belady"]), &["--policy belady", "lru, "]);
-    check_unusable(&scheme("ufs", &["--policy", "lru,fifo"]), &["give one"]);
+    check_unusable(&scheme("ufs", &["--policy", "lru,fifo"]), &["give only one policy"]);
     check_unusable(&scheme("ufs", &["--utilization", "100"]), &["from 1 to 99"]);
     check_unusable(&scheme("ufs", &["--cache-size", "1%"]), &["--cache-size"]);
     let folder = tempfile::tempdir().expect("a folder");
