@@ -58,7 +58,7 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
     let foxy = Foxy::start_plain(folder.path(), &flags);
     for path in [folder.path(), other.path()] {
         let forgotten = format!(
-            "store {}: the disk of a store failed, and the other stores were used",
+            "store {}: the disk of a store failed, and foxy then used only the other stores",
             path.display()
         );
         assert!(foxy.welcome.contains(&forgotten), "{}", foxy.welcome);
