@@ -52,8 +52,17 @@ function route() {
   }
   document.title = `${current.title} – foxy`;
   scrollTo(0, 0);
-  current.open?.(decodeURIComponent(rest.join("=")));
+  current.open?.(decoded(rest.join("=")));
   if (looks.length > 0) current.update?.(looks);
+}
+
+/** Returns the text of the address after the name of a view. A wrong escape stays as it is. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function say(text, kind) {

@@ -41,7 +41,7 @@ pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option
     }
     let mut inside = namespace();
     inside
-        .arg(format!("{mount} && exec \"$0\" \"$@\""))
+        .arg(format!("{mount} && exec env -i \"$0\" \"$@\""))
         .arg(command.get_program())
         .args(command.get_args());
     inside.stdin(Stdio::null()).stdout(Stdio::null());
