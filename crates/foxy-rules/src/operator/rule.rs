@@ -164,11 +164,11 @@ impl OperatorRule {
     }
 
     /// Returns whether the rule grants (`true`) or refuses something. `None` means neither.
-    const fn grants(&self) -> Option<bool> {
+    fn grants(&self) -> Option<bool> {
         match (&self.then.access, self.then.login) {
-            (Some(Access::Allow), _) | (None, Some(false)) => Some(true),
+            (Some(Access::Allow), _) => Some(true),
             (Some(Access::Deny { .. }), _) => Some(false),
-            (None, _) => None,
+            (None, login) => login.map(|login| !login),
         }
     }
 
@@ -179,7 +179,8 @@ impl OperatorRule {
         self.check_as(self.grants(), facts)
     }
 
-    /// Checks the conditions as for a rule that grants something, if `grants` is `Some(true)`.
+    /// Checks the conditions. A rule that grants something (`Some(true)`) must match every reading
+    /// of the request, a rule that refuses (`Some(false)`) any reading, another rule the normal form.
     pub(super) fn check_as<F: Fields>(
         &self,
         grants: Option<bool>,

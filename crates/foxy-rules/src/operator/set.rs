@@ -218,7 +218,7 @@ impl OperatorRules {
         let mut candidates = self.of_request.candidates(&facts.url, facts.client).into_iter();
         let deciding = candidates.find_map(|position| {
             let rule = &self.rules[position as usize];
-            rule.then.login.filter(|_| rule.check_as(Some(true), facts).is_ok())
+            rule.then.login.filter(|login| rule.check_as(Some(!login), facts).is_ok())
         });
         deciding.unwrap_or(true)
     }

@@ -280,6 +280,7 @@ fn a_login_is_needed_unless_a_rule_surely_says_otherwise() {
     let needs = |request: &str| rules.needs_login(&Asked::new(request).facts());
     assert!(!needs("GET http://a.test/x @10.1.1.1") && needs("GET http://a.test/x @11.1.1.1"));
     assert!(needs("GET http://a.test/admin/x @10.1.1.1"), "the first rule decides");
+    assert!(needs("GET http://a.test/admin/../x @10.1.1.1"), "the path may be below /admin");
     assert!(!needs("GET http://a.test/pub/x") && needs("GET http://a.test/x/../pub/x"));
     assert!(OperatorRules::default().needs_login(&Asked::new("GET http://a.test/").facts()));
 }
