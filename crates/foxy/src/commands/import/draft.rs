@@ -98,14 +98,13 @@ impl ImportDraft {
     /// leftover, and the function returns false.
     pub fn list(&mut self, key: &'static str, table: Table, original: &Original) -> bool {
         let content = DraftContent::Listed(key, table);
-        match settings::mistakes(&content.text()) {
+        let mistake = settings::mistakes(&content.text());
+        let is_sound = mistake.is_none();
+        match mistake {
             None => self.add(content, original),
-            Some(mistake) => {
-                self.leave(original, ImportReason::Missing(mistake));
-                return false;
-            }
+            Some(mistake) => self.leave(original, content.loss(mistake)),
         }
-        true
+        is_sound
     }
 
     fn add(&mut self, content: DraftContent, original: &Original) {
@@ -121,10 +120,7 @@ impl ImportDraft {
             next += self.parts[at].text().matches('\n').count();
             if line < next {
                 let DraftPart { place, original: text, content } = self.parts.remove(at);
-                let is_refusal = content.text().contains("access = \"deny\"");
-                let reason = if is_refusal { ImportReason::Opens } else { ImportReason::Missing }(
-                    reason.to_owned(),
-                );
+                let reason = content.loss(reason.to_owned());
                 self.leftovers.push(Leftover { place, text, reason });
                 return true;
             }
@@ -202,6 +198,18 @@ impl DraftPart {
 }
 
 impl DraftContent {
+    /// Returns the reason for a leftover, if foxy cannot have this content. Without a rule that
+    /// denies or limits requests, foxy serves more than the original.
+    fn loss(&self, mistake: String) -> ImportReason {
+        let Self::Listed("rule", rule) = self else { return ImportReason::Missing(mistake) };
+        let effects = rule.get("then").and_then(Value::as_table);
+        let restricts = effects.is_some_and(|then| {
+            then.get("access").and_then(Value::as_str) == Some("deny")
+                || ["rate-limit", "bandwidth-limit"].iter().any(|limit| then.contains_key(*limit))
+        });
+        if restricts { ImportReason::Opens(mistake) } else { ImportReason::Missing(mistake) }
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Setting(key, value) => format!("{key} = {value}"),

@@ -145,8 +145,12 @@ fn body(text: &str, may_cross: bool) -> Option<String> {
                 in_class = false;
                 out.push(']');
             }
+            // Here foxy's expressions subtract one class from another.
+            '-' if in_class && text_starts(&chars, '-') => return None,
             c @ ('[' | '&' | '~' | '^') if in_class => out.extend(['\\', c]),
             c if in_class => out.push(c),
+            // Flags such as `(?i)` would end at the end of a branch.
+            '(' if has_flags(&chars) => return None,
             '.' if !may_cross => out.push_str("[^?]"),
             '$' => out.push_str("(?:\n?(?:[?]|\\z))"),
             '^' => return None,
@@ -154,6 +158,12 @@ fn body(text: &str, may_cross: bool) -> Option<String> {
         }
     }
     Some(out.replace('\n', "\\n"))
+}
+
+/// Returns whether a group begins with flags, and not with its name or `?:`.
+fn has_flags(chars: &Chars<'_>) -> bool {
+    let rest = chars.as_str().strip_prefix('?');
+    rest.is_some_and(|rest| !rest.starts_with([':', '<', 'P']))
 }
 
 fn text_starts(chars: &Chars<'_>, c: char) -> bool {
@@ -341,6 +351,14 @@ mod tests {
         for lost in [r"/\.(?!well-known)", r"(a)\1", "(", r"\Aa"] {
             assert_eq!(PathExpression::read(lost, false), None, "{lost}");
         }
+    }
+
+    #[test]
+    fn an_expression_with_another_meaning_is_refused() {
+        for expression in ["(?i)/v[0-9]a|/v[0-9]b", "^/[+--/]x", "^/(?=a)[0-9]"] {
+            assert_eq!(PathExpression::read(expression, false), None, "{expression}");
+        }
+        assert!(PathExpression::read("^/(?<name>[a-z]+)/(?:x|y)", false).is_some());
     }
 
     #[test]

@@ -60,13 +60,12 @@ impl NginxImport {
     }
 
     fn listen(&mut self, child: &NginxDirective) {
-        let options = child.arguments().get(1..).unwrap_or_default();
-        let has_tls = options.iter().any(|option| option == "ssl");
+        let has_tls = has_option(child, "ssl");
         let address = child.argument(0).to_owned();
-        if options.iter().any(|option| option == "proxy_protocol") {
+        if has_option(child, "proxy_protocol") {
             self.with_header.push(child.original.clone());
         }
-        if options.iter().any(|option| option == "quic") {
+        if is_quic(child) {
             let text = "foxy has no HTTP/3";
             self.draft.leave(&child.original, ImportReason::Missing(text.into()));
             return;
@@ -90,6 +89,16 @@ impl NginxImport {
             self.draft.leave(&child.original, ImportReason::Differs(text));
         }
     }
+}
+
+/// Returns whether a `listen` line has this option.
+pub fn has_option(line: &NginxDirective, name: &str) -> bool {
+    line.arguments().iter().skip(1).any(|option| option == name)
+}
+
+/// Returns whether a `listen` line is for HTTP/3, which foxy does not serve.
+pub fn is_quic(line: &NginxDirective) -> bool {
+    has_option(line, "quic")
 }
 
 /// Returns the address of a `listen` line with its port.

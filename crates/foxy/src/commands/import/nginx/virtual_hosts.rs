@@ -21,15 +21,17 @@ impl<'d> VirtualServer<'d> {
     fn new(directive: &'d NginxDirective) -> Self {
         let lines = directive.children().iter().filter(|child| child.name() == "listen");
         let mut listeners: Vec<_> = lines
+            .filter(|line| !server::is_quic(line))
             .map(|line| {
-                let has = |name: &str| line.arguments().iter().any(|word| word.starts_with(name));
-                let scheme = if has("ssl") { "https" } else { "http" };
-                let address = server::full_address(line.argument(0), scheme == "https");
+                let has_tls = server::has_option(line, "ssl");
+                let address = server::full_address(line.argument(0), has_tls);
                 let address = address.replacen("[::]:", "0.0.0.0:", 1);
-                (address, scheme, has("default"))
+                let is_default = ["default", "default_server"];
+                let is_default = is_default.iter().any(|name| server::has_option(line, name));
+                (address, if has_tls { "https" } else { "http" }, is_default)
             })
             .collect();
-        if listeners.is_empty() {
+        if directive.children().iter().all(|child| child.name() != "listen") {
             listeners.push(("0.0.0.0:80".into(), "http", false));
         }
         Self { directive, names: server::hosts(directive), listeners }

@@ -21,7 +21,7 @@ pub struct SquidListeners {
     header_access: Vec<AccessLine>,
 }
 
-/// Options that foxy needs not know, or that other code converts.
+/// Options that foxy need not know, or that other code converts.
 const KNOWN: [&str; 27] = [
     "accel",
     "act-as-origin",
@@ -76,11 +76,12 @@ fn transparent_port(
     line: &SquidLine,
     text: &str,
 ) -> Result<bool, ImportReason> {
-    let mode = match line.argument(1) {
-        Some("intercept" | "transparent") => "redirect",
-        Some("tproxy") => "tproxy",
-        _ => return Ok(false),
-    };
+    let mode = line.arguments().iter().skip(1).find_map(|word| match word.as_str() {
+        "intercept" | "transparent" => Some("redirect"),
+        "tproxy" => Some("tproxy"),
+        _ => None,
+    });
+    let Some(mode) = mode else { return Ok(false) };
     let earlier = import.draft.value("transparent-mode").and_then(Value::as_str);
     if earlier.is_some_and(|earlier| earlier != mode) {
         return Err(ImportReason::Missing("foxy has one `transparent-mode`".into()));

@@ -20,7 +20,7 @@ pub struct SquidPeers {
     /// `cache_peer_access` lines, which choose a peer by request. foxy cannot do this.
     choices: Vec<Original>,
     has_carp: bool,
-    /// Names of peers whose lines have a password.
+    /// Lines of peers that have a password.
     secrets: Vec<Original>,
     /// Lines about requests that Squid never (or always) sends to the origin itself.
     never_direct: Vec<AccessLine>,

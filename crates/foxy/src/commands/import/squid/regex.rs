@@ -167,6 +167,8 @@ fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), RegexF
                 }
             }
             '[' if matches!(chars.peek(), Some('.' | '=')) => return Err(RegexFlaw::Form),
+            // Here foxy's expressions subtract one class from another.
+            '-' if chars.peek() == Some(&'-') => return Err(RegexFlaw::Form),
             c @ ('\\' | '[' | '&' | '~' | '^') => out.extend(['\\', c]),
             c => out.push(c),
         }
@@ -203,6 +205,7 @@ mod tests {
             ("a{2}?b", RegexFlaw::Form),
             ("a{,3}b", RegexFlaw::Form),
             ("(?i)a", RegexFlaw::Form),
+            ("[+--/]", RegexFlaw::Form),
             ("%20", RegexFlaw::Encoded),
             (r"\.\./", RegexFlaw::Encoded),
             ("(", RegexFlaw::Refused),
