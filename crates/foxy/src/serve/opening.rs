@@ -373,16 +373,16 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
 
 /// Numbers of connections for which the process has file descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DescriptorRoom {
+pub struct DescriptorRoom {
     limit: usize,
     /// Number of client connections at a time. Each may also need a connection to its origin.
-    clients: usize,
+    pub clients: usize,
     /// Number of idle connections to origins that each worker may keep.
     idle: usize,
 }
 
 impl DescriptorRoom {
-    fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
+    pub fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
         // Number of file descriptors for name lookups, files of stores, and connections that are
         // closing.
         const FOR_ITSELF: usize = 64;

@@ -1,6 +1,8 @@
 //! Examines kernel, limits, memory and clock.
 
 use super::{Diagnosis, Grade};
+use crate::serve::opening::DescriptorRoom;
+use crate::serve::process::open_files_now;
 use crate::settings::Settings;
 use foxy_base::{ByteSize, CivilTime, WallTime};
 use foxy_cli::machine::Machine;
@@ -28,22 +30,22 @@ fn kernel_of(release: &str) -> Diagnosis {
 }
 
 pub fn descriptors(settings: &Settings) -> Diagnosis {
-    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    descriptors_of(limit, settings.limits.connections as u64)
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let room = DescriptorRoom::of(limit, open_files_now(), settings);
+    descriptors_of(limit, room.clients, settings.limits.connections)
 }
 
-/// foxy uses two descriptors for each client, and a fifth for idle connections to origins.
-fn descriptors_of(limit: u64, connections: u64) -> Diagnosis {
-    let needed = connections.saturating_mul(5) / 2;
-    if limit >= needed {
-        let limit = if limit == u64::MAX { "any number".into() } else { limit.to_string() };
-        return Diagnosis::good("descriptors", format!("foxy may open {limit} of files"));
+/// `clients` is the number of clients for which the limit suffices.
+fn descriptors_of(limit: Option<u64>, clients: usize, wanted: usize) -> Diagnosis {
+    let shown = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+    let says = format!("the hard limit of open files is {shown}");
+    if clients >= wanted {
+        return Diagnosis::good("descriptors", says);
     }
     let says = format!(
-        "the hard limit of open files is {limit}; {connections} clients (limits.connections) need \
-         {needed}"
+        "{says}, enough for {clients} clients at a time, not {wanted} (limits.connections)"
     );
-    let command = format!("systemctl edit foxy  # [Service] LimitNOFILE={needed}");
+    let command = format!("systemctl edit foxy  # [Service] LimitNOFILE={}", 3 * wanted);
     Diagnosis::bad("descriptors", Grade::Warning, says, command)
 }
 
@@ -55,7 +57,7 @@ fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
     let Some(available) = available else {
         return Diagnosis::good(
             "memory",
-            format!("{wanted} for responses; the machine's is unknown"),
+            format!("{wanted} for responses; the memory of the machine is unknown"),
         );
     };
     // The process may need 1.75 times the setting, as docs/operation.md says.
@@ -65,8 +67,8 @@ fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
     if needed.0 <= available.0 {
         return Diagnosis::good("memory", says);
     }
-    let half = ByteSize(available.0 / 4);
-    Diagnosis::bad("memory", Grade::Warning, says, format!("foxy serve --memory {}", half.0))
+    let quarter = ByteSize(available.0 / 4);
+    Diagnosis::bad("memory", Grade::Warning, says, format!("foxy serve --memory {}", quarter.0))
 }
 
 /// foxy did not exist before this year, so an earlier time is wrong.
@@ -103,8 +105,8 @@ mod tests {
         ] {
             assert_eq!(grade(kernel_of(release)), expected, "{release}");
         }
-        assert_eq!(grade(descriptors_of(1024, 1000)), Grade::Warning);
-        assert_eq!(grade(descriptors_of(2500, 1000)), Grade::Good);
+        assert_eq!(grade(descriptors_of(Some(1024), 400, 1000)), Grade::Warning);
+        assert_eq!(grade(descriptors_of(Some(2500), 1000, 1000)), Grade::Good);
         let memory = |wanted: u64, available: u64| {
             grade(memory_of(ByteSize(wanted << 20), Some(ByteSize(available << 20))))
         };

@@ -119,7 +119,7 @@ fn examine(settings: &Settings, machine: &Machine, name: &str) -> Vec<Diagnosis>
     ];
     found.extend(settings.disk.stores().flat_map(storage::folder));
     found.push(network::names(settings, name));
-    found.push(network::authorities());
+    found.push(network::authorities(settings));
     let files = &settings.network.tls_certificate;
     found.extend(files.iter().map(|file| network::certificate(file, clock::wall())));
     found

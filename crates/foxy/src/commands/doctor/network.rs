@@ -45,9 +45,9 @@ pub fn names(settings: &Settings, name: &str) -> Diagnosis {
 }
 
 /// Examines whether the system has certificate authorities, which foxy trusts for origins.
-pub fn authorities() -> Diagnosis {
+pub fn authorities(settings: &Settings) -> Diagnosis {
     match rustls_native_certs::load_native_certs().certs.len() {
-        0 => {
+        0 if settings.network.origin_ca.is_empty() => {
             let says =
                 "the system trusts no certificate authority, so no https origin is reachable";
             Diagnosis::bad("authorities", Grade::Fault, says, "apt-get install ca-certificates")
