@@ -2,62 +2,42 @@
 
 import { TimeChart } from "./charts.js";
 import { element, show, table } from "./elements.js";
-import { bytes, clock, duration, number, percent, span } from "./numbers.js";
+import { bytes, clock, duration, number, percent } from "./numbers.js";
+import { GROUPS, grown as grownOutcomes, quantile, total } from "./outcomes.js";
 
 // Number of seconds over which the tiles compute rates and ratios.
 const WINDOW = 60;
-
-// The outcomes of requests, with the counters that count them.
-const OUTCOMES = [
-  { name: "from memory", class: "memory", counters: ["memory_hits"] },
-  { name: "from disk", class: "disk", counters: ["disk_hits"] },
-  { name: "revalidated or stale", class: "revalidated",
-    counters: ["revalidated", "stale_answers"] },
-  { name: "shared fetch", class: "shared", counters: ["collapsed"] },
-  { name: "fetched", class: "fetched", counters: [] },
-  { name: "error by foxy", class: "own", counters: ["local_errors"] },
-  { name: "tunnel", class: "tunnel", counters: ["tunnels"] },
-];
-const FETCHED = 4;
-
-// Returns the number of requests of each outcome between two answers of the server. All requests
-// that no other counter counts were fetched from an origin.
-function outcomes(earlier, later) {
-  const grown = (name) => Math.max(later.counters[name] - earlier.counters[name], 0);
-  const counts = OUTCOMES.map(({ counters }) =>
-    counters.reduce((sum, name) => sum + grown(name), 0));
-  const known = counts.reduce((sum, count) => sum + count, 0);
-  counts[FETCHED] = Math.max(grown("requests") - known, 0);
-  return counts;
-}
 
 // Returns the differences of two answers: rates for each second, and ratios.
 function compare(earlier, later) {
   const seconds = Math.max((later.now_ms - earlier.now_ms) / 1000, 0.001);
   const grown = (name) => Math.max(later.counters[name] - earlier.counters[name], 0);
-  const counts = outcomes(earlier, later);
-  const requests = grown("requests");
+  const outcomes = grownOutcomes(earlier, later);
+  const requests = total(outcomes);
   const sent = grown("client_sent_bytes");
   const received = grown("origin_received_bytes");
-  const hits = counts[0] + counts[1] + counts[2] + counts[3];
+  const hits = total(outcomes, (one) => one.is_hit);
+  const cacheable = total(outcomes, (one) => one.is_cacheable);
   const cpu = later.cpu_seconds - earlier.cpu_seconds;
   return {
     seconds,
     requests,
     rate: requests / seconds,
-    hitRatio: requests ? hits / requests : NaN,
+    hitRatio: cacheable ? hits / cacheable : NaN,
     byteHitRatio: sent ? Math.max(1 - received / sent, 0) : NaN,
     sent: sent / seconds,
     received: received / seconds,
     saved: Math.max(sent - received, 0),
     cpuEach: requests ? (cpu * 1e6) / requests : NaN,
     cpuShare: cpu / seconds,
-    outcomes: counts.map((count) => count / seconds),
+    outcomes,
+    groups: GROUPS.map((group) =>
+      total(outcomes, ({ name }) => group.outcomes.includes(name)) / seconds),
   };
 }
 
 const START = {
-  now_ms: 0, cpu_seconds: 0, counters: new Proxy({}, { get: () => 0 }),
+  now_ms: 0, cpu_seconds: 0, outcomes: [], counters: new Proxy({}, { get: () => 0 }),
 };
 
 function tile(name) {
@@ -87,14 +67,13 @@ function setTiles(tiles, recent, all, look) {
   tiles[7].set(number(look.connections.open), `at most ${number(look.connections.limit)}`);
 }
 
-function latencyTable(look) {
-  const names = { memory: "from memory", disk: "from disk", revalidated: "revalidated or stale",
-    fetched: "fetched", own: "answered by foxy" };
-  const rows = look.traffic.latencies.map((one) => [names[one.class], duration(one.p50_us ?? NaN),
-    duration(one.p99_us ?? NaN), number(one.samples)]);
-  return table("Latency by outcome, of recent sampled requests", [{ title: "outcome" },
+function latencyTable(outcomes) {
+  const rows = outcomes.filter(({ count }) => count > 0).map((one) => [one.name,
+    duration(quantile(one, 0.5)), duration(quantile(one, 0.99)), number(one.count)]);
+  if (rows.length === 0) return element("p", {}, `No request in the last ${WINDOW} seconds.`);
+  return table(`Latency by outcome, of the last ${WINDOW} seconds`, [{ title: "outcome" },
     { title: "median", number: true }, { title: "99 %", number: true },
-    { title: "samples", number: true }], rows);
+    { title: "requests", number: true }], rows);
 }
 
 function errorTable(look) {
@@ -125,7 +104,7 @@ function storeTable(look) {
 
 export function overviewView() {
   const tiles = TILES.map(tile);
-  const requests = new TimeChart("Requests by outcome", OUTCOMES, (value) => `${number(value)}/s`);
+  const requests = new TimeChart("Requests by outcome", GROUPS, (value) => `${number(value)}/s`);
   const traffic = new TimeChart("Bytes", [{ name: "to clients", class: "memory" },
     { name: "from origins", class: "fetched" }], (value) => `${bytes(value)}/s`, false);
   const [troubles, latencies, stores, errors] = [1, 2, 3, 4].map(() => element("div"));
@@ -143,17 +122,17 @@ export function overviewView() {
     update(looks) {
       const look = looks.at(-1);
       const since = looks.find((one) => look.now_ms - one.now_ms <= WINDOW * 1000);
-      setTiles(tiles, compare(since, look),
-        compare({ ...START, now_ms: look.started_ms }, look), look);
+      const recent = compare(since, look);
+      setTiles(tiles, recent, compare({ ...START, now_ms: look.started_ms }, look), look);
       const points = looks.slice(1).map((later, index) =>
         ({ time: later.now_ms, rates: compare(looks[index], later) }));
-      requests.draw(points.map(({ time, rates }) => ({ time, values: rates.outcomes })));
+      requests.draw(points.map(({ time, rates }) => ({ time, values: rates.groups })));
       traffic.draw(points.map(({ time, rates }) =>
         ({ time, values: [rates.sent, rates.received] })));
       show(troubles, look.troubles.length > 0 && element("div", { class: "card warning" },
         element("h3", {}, "Troubles"),
         element("ul", {}, look.troubles.map((text) => element("li", {}, text)))));
-      show(latencies, latencyTable(look));
+      show(latencies, latencyTable(recent.outcomes));
       show(stores, storeTable(look));
       show(errors, errorTable(look));
     },

@@ -2,6 +2,7 @@
 
 import { bar, element, show, table } from "./elements.js";
 import { bytes, clock, duration, number, percent } from "./numbers.js";
+import { classOf } from "./outcomes.js";
 
 function topTable(caption, title, list, isUrl) {
   if (list.length === 0) return element("p", {}, "No request since this page opened.");
@@ -17,8 +18,8 @@ function topTable(caption, title, list, isUrl) {
 function requestTable(requests) {
   if (requests.length === 0) return element("p", {}, "No request since this page opened.");
   const rows = [...requests].reverse().slice(0, 25).map((one) => [clock(one.end_ms),
-    element("span", { class: "nowrap" }, element("span", { class: `swatch ${one.class}` }),
-      one.class), String(one.status || "none"),
+    element("span", { class: "nowrap" },
+      element("span", { class: `swatch ${classOf(one.outcome)}` }), one.outcome), String(one.status || "none"),
     duration(one.elapsed_us), bytes(one.bytes),
     element("a", { href: `#explain=${encodeURIComponent(one.url)}`,
       "data-key": `request ${one.end_ms} ${one.url}` }, `${one.method} ${one.url}`),

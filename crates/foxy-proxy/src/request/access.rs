@@ -1,5 +1,6 @@
 //! The entry of a finished request in the access log.
 
+use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::request::cache_status::CacheStatus;
 use foxy_base::WallTime;
 use std::net::SocketAddr;
@@ -61,6 +62,16 @@ impl<'a> AccessRecord<'a> {
         let end =
             rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
         &rest[..end]
+    }
+
+    /// Returns the outcome under which metrics count the request.
+    pub fn request_outcome(&self) -> RequestOutcome {
+        let is_tunnel = self.method == b"CONNECT" || self.status == 101;
+        match self.outcome {
+            _ if self.cut.is_some() => RequestOutcome::Cut,
+            CacheStatus::Forwarded { .. } if is_tunnel => RequestOutcome::Tunnel,
+            outcome => outcome.request_outcome(),
+        }
     }
 }
 

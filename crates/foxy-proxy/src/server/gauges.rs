@@ -4,7 +4,7 @@ use crate::cache::RecordDescription;
 use crate::core::counters::{self, Counter, Counters, NamedCounts};
 use crate::core::metrics::exemplar::Exemplar;
 use crate::core::metrics::request_metrics::{CLASSES, RequestOutcome};
-use crate::core::metrics::timing::{Durations, EXPORTED_BUCKETS};
+use crate::core::metrics::timing::{BUCKETS, Durations};
 use crate::upstream::ServerStatus;
 use crate::worker::Shared;
 use foxy_base::clock;
@@ -27,8 +27,8 @@ pub struct OutcomeMetrics {
     pub classes: [u64; CLASSES.len()],
     /// Times from the first bytes of the requests to the ends of their answers.
     pub durations: Durations,
-    /// The newest traced request in each exported bucket of the durations.
-    pub exemplars: [Option<Exemplar>; EXPORTED_BUCKETS],
+    /// The newest traced request in each bucket of the durations.
+    pub exemplars: [Option<Exemplar>; BUCKETS],
 }
 
 impl Gauges {
@@ -49,7 +49,7 @@ impl Gauges {
             outcome,
             classes: [0; CLASSES.len()],
             durations: Durations::sum(workers().map(|worker| worker.timing(outcome))),
-            exemplars: [None; EXPORTED_BUCKETS],
+            exemplars: [None; BUCKETS],
         };
         for worker in workers() {
             for (sum, count) in metrics.classes.iter_mut().zip(worker.classes(outcome)) {

@@ -113,7 +113,7 @@ async fn report_troubles(
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         status.take_out_worn_stores(clock::monotonic());
-        status.dashboard.traffic.rest_if_unwatched(clock::monotonic());
+        status.dashboard.traffic.tick(clock::monotonic());
         status.earlier.borrow_mut().add(AnswerCounts::of(&status.proxy));
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {

@@ -108,12 +108,12 @@ impl ProxyStatus {
 
     /// Returns the facts that the dashboard shows.
     fn facts(&self) -> Facts {
+        let settings = self.reloader.settings();
         Facts {
-            settings: self.reloader.settings(),
+            limits: (settings.memory.size, settings.limits.connections),
             started: self.started,
             troubles: self.troubles(),
             out_of_use: (0..self.stores.len()).map(|store| self.is_out(store)).collect(),
-            rules: self.handle.rules().counts(),
         }
     }
 

@@ -2,14 +2,15 @@
 //! names the trace of its request, if the client takes part in distributed tracing (W3C Trace
 //! Context).
 
-use crate::core::metrics::timing::EXPORTED_BUCKETS;
+use crate::core::metrics::timing::BUCKETS;
 use foxy_base::{Instant, WallTime, clock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Time in nanoseconds after an exemplar in which its bucket gets no other.
+/// Time in nanoseconds for which a bucket keeps its exemplar at least.
 const PAUSE_AFTER_EXEMPLAR: u64 = 1_000_000_000;
-/// Time in nanoseconds after a vain search in which no request of the bucket is searched.
+/// Pause in nanoseconds after a request without a trace. Meanwhile, no request of the bucket is
+/// searched for a trace.
 const PAUSE_AFTER_SEARCH: u64 = 1_000_000;
 
 /// The id of a trace: 32 hexadecimal digits.
@@ -47,17 +48,17 @@ pub struct Exemplar {
     pub at: WallTime,
 }
 
-/// The newest exemplar of each exported bucket of a histogram.
+/// The newest exemplar of each bucket of a histogram.
 pub(crate) struct Exemplars {
     /// For each bucket, the earliest time of the next search.
-    due: [AtomicU64; EXPORTED_BUCKETS],
-    found: Mutex<[Option<Exemplar>; EXPORTED_BUCKETS]>,
+    due: [AtomicU64; BUCKETS],
+    found: Mutex<[Option<Exemplar>; BUCKETS]>,
 }
 
 impl Default for Exemplars {
     fn default() -> Self {
         let due = std::array::from_fn(|_| AtomicU64::new(0));
-        Self { due, found: Mutex::new([None; EXPORTED_BUCKETS]) }
+        Self { due, found: Mutex::new([None; BUCKETS]) }
     }
 }
 
@@ -81,7 +82,7 @@ impl Exemplars {
         }
     }
 
-    pub(crate) fn found(&self) -> [Option<Exemplar>; EXPORTED_BUCKETS] {
+    pub(crate) fn found(&self) -> [Option<Exemplar>; BUCKETS] {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

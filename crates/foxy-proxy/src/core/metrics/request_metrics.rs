@@ -2,7 +2,7 @@
 //! that answers a request does this without a lock.
 
 use crate::core::metrics::exemplar::{Exemplar, Exemplars, TraceId};
-use crate::core::metrics::timing::{EXPORTED_BUCKETS, Timing, exported_bucket};
+use crate::core::metrics::timing::{BUCKETS, Timing};
 use foxy_base::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -54,6 +54,19 @@ outcomes! {
     Cut = "cut",
 }
 
+impl RequestOutcome {
+    /// Returns true if the answer came from the cache.
+    pub const fn is_hit(self) -> bool {
+        matches!(self, Self::MemoryHit | Self::DiskHit | Self::Revalidated | Self::StaleIfError)
+    }
+
+    /// Returns true if the cache could have answered the request. The hit ratio counts these
+    /// requests alone.
+    pub const fn is_cacheable(self) -> bool {
+        self.is_hit() || matches!(self, Self::Collapsed | Self::Miss | Self::OriginFailed)
+    }
+}
+
 const OUTCOMES: usize = RequestOutcome::ALL.len();
 
 /// Status classes, as values of the label `class`. Class `none` means that no status was sent.
@@ -91,8 +104,7 @@ impl RequestMetrics {
         let class = usize::from(status / 100);
         let class = cells.classes.get(class).unwrap_or(&cells.classes[0]);
         class.fetch_add(1, Ordering::Relaxed);
-        let micros = cells.timing.add(elapsed);
-        cells.exemplars.offer((exported_bucket(micros), micros), now, trace);
+        cells.exemplars.offer(cells.timing.add(elapsed), now, trace);
     }
 
     /// Returns the number of requests of each class in [`CLASSES`].
@@ -105,10 +117,7 @@ impl RequestMetrics {
         &self.cells[outcome as usize].timing
     }
 
-    pub(crate) fn exemplars(
-        &self,
-        outcome: RequestOutcome,
-    ) -> [Option<Exemplar>; EXPORTED_BUCKETS] {
+    pub(crate) fn exemplars(&self, outcome: RequestOutcome) -> [Option<Exemplar>; BUCKETS] {
         self.cells[outcome as usize].exemplars.found()
     }
 }
@@ -116,6 +125,7 @@ impl RequestMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::metrics::timing::Durations;
 
     #[test]
     fn a_request_counts_under_its_outcome_and_class() {
@@ -126,6 +136,7 @@ mod tests {
         }
         assert_eq!(metrics.classes(RequestOutcome::Miss), [2, 0, 2, 0, 1, 0]);
         assert_eq!(metrics.classes(RequestOutcome::Cut), [0; 6]);
-        assert_eq!(metrics.timing(RequestOutcome::Miss).durations().count(), 5);
+        let timing = metrics.timing(RequestOutcome::Miss);
+        assert_eq!(Durations::sum(std::iter::once(timing)).count(), 5);
     }
 }

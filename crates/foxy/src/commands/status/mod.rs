@@ -10,14 +10,11 @@ use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use foxy_base::clock;
 use foxy_cli::units::parse_positive_duration;
+use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
 use scrape::Scrape;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Outcomes whose answer came from the cache.
-const HITS: [&str; 4] = ["memory-hit", "disk-hit", "revalidated", "stale-if-error"];
-/// Further outcomes of requests that the cache could have answered.
-const MISSES: [&str; 3] = ["collapsed", "miss", "origin-failed"];
 const RESPONSES: &str = "foxy_proxy_responses_total";
 const DURATIONS: &str = "foxy_proxy_request_duration_seconds";
 
@@ -85,11 +82,12 @@ fn status(first: &Scrape, last: &Scrape, interval: Duration, troubles: &[String]
 }
 
 fn hit_ratio(scrape: &Scrape) -> Option<f64> {
-    let count = |outcomes: &[&str]| -> f64 {
-        outcomes.iter().map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome)])).sum()
+    let count = |counts: fn(RequestOutcome) -> bool| -> f64 {
+        let outcomes = RequestOutcome::ALL.iter().filter(|outcome| counts(**outcome));
+        outcomes.map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome.name())])).sum()
     };
-    let (hits, misses) = (count(&HITS), count(&MISSES));
-    (hits + misses > 0.0).then(|| hits / (hits + misses))
+    let all = count(RequestOutcome::is_cacheable);
+    (all > 0.0).then(|| count(RequestOutcome::is_hit) / all)
 }
 
 /// Returns the share of the bytes to clients that did not come from origins.
@@ -102,7 +100,8 @@ fn saved_ratio(scrape: &Scrape) -> Option<f64> {
 fn outcomes(last: &Scrape, recent: &Scrape, seconds: f64) -> Value {
     let outcome = |name: &String| {
         let labels = [("outcome", name.as_str())];
-        // If no request of the interval had the outcome, the quantiles are those since the start.
+        // Without a request of this outcome in the interval, the quantiles are those since the
+        // start of foxy.
         let count = recent.sum(RESPONSES, &labels);
         let quantile = |share| {
             let from = if count > 0.0 { recent } else { last };

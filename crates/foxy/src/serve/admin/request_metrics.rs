@@ -64,7 +64,7 @@ impl Exposition {
         exemplars: &[Option<Exemplar>],
     ) {
         let with_exemplars = self.format == MetricsFormat::OpenMetrics;
-        for (number, (end, count)) in durations.exported().into_iter().enumerate() {
+        for (number, (end, count)) in durations.up_to().into_iter().enumerate() {
             let end = if end.is_finite() { end.to_string() } else { "+Inf".to_owned() };
             let labels = label_set(&[labels, &[("le", end.as_str())]].concat());
             let exemplar = exemplars.get(number).copied().flatten().filter(|_| with_exemplars);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use foxy_base::WallTime;
     use foxy_proxy::core::metrics::exemplar::TraceId;
-    use foxy_proxy::core::metrics::timing::{EXPORTED_BUCKETS, Timing};
+    use foxy_proxy::core::metrics::timing::{BUCKETS, Timing};
     use std::time::Duration;
 
     fn lines(format: MetricsFormat) -> Vec<String> {
@@ -97,10 +97,11 @@ mod tests {
         timing.add(Duration::from_secs(100));
         let field = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let trace = TraceId::of(field).expect("an id");
-        let mut exemplars = [None; EXPORTED_BUCKETS];
+        let mut exemplars = [None; BUCKETS];
         exemplars[1] = Some(Exemplar { trace, micros: 20, at: WallTime(1_286_536_308_079) });
         let mut exposition = Exposition::new(format);
-        exposition.histogram("x", &[("a", "b")], &timing.durations(), &exemplars);
+        let durations = Durations::sum(std::iter::once(&timing));
+        exposition.histogram("x", &[("a", "b")], &durations, &exemplars);
         exposition.finish().lines().map(str::to_owned).collect()
     }
 
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(lines[1], "x_bucket{a=\"b\",le=\"0.000032\"} 1");
         let last =
             ["x_bucket{a=\"b\",le=\"+Inf\"} 2", "x_sum{a=\"b\"} 100.00002", "x_count{a=\"b\"} 2"];
-        assert_eq!(lines[EXPORTED_BUCKETS - 1..], last);
+        assert_eq!(lines[BUCKETS - 1..], last);
     }
 
     #[test]

@@ -44,6 +44,7 @@ files! {
     "map-picture.js": SCRIPT,
     "numbers.js": SCRIPT,
     "objects.js": SCRIPT,
+    "outcomes.js": SCRIPT,
     "overview.js": SCRIPT,
     "purge.js": SCRIPT,
     "server.js": SCRIPT,

@@ -1,18 +1,17 @@
 //! The numbers that the dashboard asks for each second. The dashboard computes rates from the
 //! differences of counters.
 
-use crate::settings::Settings;
-use foxy_base::{WallTime, clock};
+use foxy_base::{ByteSize, WallTime, clock};
 use foxy_cli::process::{own_cpu_time, resident_bytes};
 use foxy_proxy::core::counters::Counter;
-use foxy_proxy::server::Gauges;
+use foxy_proxy::server::{Gauges, OutcomeMetrics};
 use foxy_store::statistics::Measure;
 use foxy_store::{StoreHandle, StoreStatus};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
-/// The number of requests at the time of the last question. From it follows the rate of requests,
-/// which determines how many requests are sampled.
+/// The number of requests when a dashboard last asked. The growth since then gives the rate of
+/// requests, and the rate decides how many requests are sampled.
 #[derive(Debug, Default)]
 pub struct LastLook(Cell<Option<(foxy_base::Instant, u64)>>);
 
@@ -29,27 +28,22 @@ impl LastLook {
 
 /// Facts that only the owner of the dashboard knows.
 pub struct Facts {
-    pub settings: Settings,
+    /// The settings `memory` and `limits.connections`.
+    pub limits: (ByteSize, usize),
     pub started: WallTime,
     pub troubles: Vec<String>,
     /// For each store, whether it is out of use.
     pub out_of_use: Vec<bool>,
-    /// For each of the operator's rules, the number of requests to which it applied.
-    pub rules: Vec<(String, u64)>,
 }
 
 pub fn as_json(facts: &Facts, proxy: &Gauges, stores: &[(String, StoreHandle)]) -> Value {
-    let Facts { settings, started, troubles, out_of_use, rules } = facts;
+    let Facts { limits, started, troubles, out_of_use } = facts;
     let counters: Map<String, Value> = Counter::ALL
         .iter()
         .map(|counter| (counter.name().to_owned(), proxy.count(*counter).into()))
         .collect();
+    let outcomes: Vec<_> = proxy.outcomes().iter().map(outcome).collect();
     let (bytes, entries) = proxy.memory();
-    let servers = proxy.servers().into_iter().map(|it| {
-        json!({ "origin": it.origin, "server": it.server, "requests": it.requests,
-            "errors": it.errors, "in_flight": it.in_flight, "rests": it.rests })
-    });
-    let servers: Vec<_> = servers.collect();
     let store = |(number, (folder, handle)): (usize, &(String, StoreHandle))| {
         store(folder, handle, out_of_use.get(number).is_some_and(|is_out| *is_out))
     };
@@ -58,15 +52,25 @@ pub fn as_json(facts: &Facts, proxy: &Gauges, stores: &[(String, StoreHandle)]) 
         "now_ms": clock::wall().0,
         "started_ms": started.0,
         "counters": counters,
-        "memory": { "bytes": bytes, "entries": entries, "limit": settings.memory.size.0 },
-        "connections": { "open": proxy.connections(), "limit": settings.limits.connections },
+        "outcomes": outcomes,
+        "memory": { "bytes": bytes, "entries": entries, "limit": limits.0.0 },
+        "connections": { "open": proxy.connections(), "limit": limits.1 },
         "cpu_seconds": own_cpu_time().as_secs_f64(),
         "resident_bytes": resident_bytes(),
-        "workers": settings.network.workers,
         "troubles": troubles,
         "stores": stores.iter().enumerate().map(store).collect::<Vec<_>>(),
-        "rules": rules,
-        "servers": servers,
+    })
+}
+
+/// Describes the finished requests with one outcome. A bucket has its end in seconds (`null`: no
+/// end), and the number of requests that took no longer.
+fn outcome(metrics: &OutcomeMetrics) -> Value {
+    json!({
+        "name": metrics.outcome.name(),
+        "is_hit": metrics.outcome.is_hit(),
+        "is_cacheable": metrics.outcome.is_cacheable(),
+        "count": metrics.durations.count(),
+        "buckets": metrics.durations.up_to(),
     })
 }
 

@@ -1,10 +1,9 @@
-//! Recent traffic for the dashboard: the top hosts, objects and clients, recent requests, latencies
-//! and errors. Nearly all values are samples. While no dashboard is open, only errors are noted, so
-//! that requests cost nothing more.
+//! Recent traffic for the dashboard: the top hosts, objects and clients, recent requests and errors.
+//! Nearly all values are samples. While no dashboard is open, foxy notes up to [`MAX_ERRORS`] errors
+//! a second and nothing else.
 
 use super::sketch::{CountedRequest, NameCount, Sketch};
 use foxy_base::{Instant, WallTime, clock};
-use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
 use serde_json::{Value, json};
@@ -20,63 +19,24 @@ const TALLIES: usize = 256;
 const SHOWN: usize = 12;
 /// Counts halve after this time, so that the top follows the traffic.
 const HALF_LIFE: Duration = Duration::from_secs(60);
-const MAX_ERRORS: usize = 60;
+/// Number of the newest errors that are kept. Further errors of the same second are left out.
+const MAX_ERRORS: u32 = 60;
 const MAX_REQUESTS: usize = 40;
-/// Number of sampled requests from which the latencies are computed.
-const MAX_LATENCIES: usize = 4096;
 /// The workers take at most about this number of samples in a second.
 const SAMPLES_PER_SECOND: u64 = 1000;
 /// foxy takes samples for this time after a dashboard last asked.
 const WATCH_TIME: Duration = Duration::from_secs(10);
 const MAX_URL_BYTES: usize = 300;
 
-/// Class of a request for latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Memory,
-    Disk,
-    Revalidated,
-    Fetched,
-    Own,
-}
-
-impl Class {
-    const ALL: [Self; 5] = [Self::Memory, Self::Disk, Self::Revalidated, Self::Fetched, Self::Own];
-
-    const fn of(outcome: CacheStatus) -> Self {
-        match outcome {
-            CacheStatus::Hit { source: HitSource::Memory, .. } => Self::Memory,
-            CacheStatus::Hit { source: HitSource::Disk, .. } => Self::Disk,
-            CacheStatus::Hit { .. } => Self::Revalidated,
-            CacheStatus::Forwarded { .. } => Self::Fetched,
-            CacheStatus::Local { .. } | CacheStatus::Error(_) => Self::Own,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Disk => "disk",
-            Self::Revalidated => "revalidated",
-            Self::Fetched => "fetched",
-            Self::Own => "own",
-        }
-    }
-
-    const fn is_hit(self) -> bool {
-        matches!(self, Self::Memory | Self::Disk | Self::Revalidated)
-    }
-}
-
 #[derive(Debug)]
 struct Samples {
     hosts: Sketch,
     objects: Sketch,
     clients: Sketch,
-    latencies: VecDeque<(Class, Duration)>,
     requests: VecDeque<Value>,
     errors: VecDeque<Value>,
-    /// Number of requests that the samples since the last halving stand for.
+    /// Number of requests, each sample weighted with the requests that it represents. Halves with
+    /// the counts of the sketches.
     seen: u64,
     halved: Instant,
     asked: Option<Instant>,
@@ -86,6 +46,8 @@ struct Samples {
 #[derive(Debug)]
 pub struct Traffic {
     is_watched: AtomicBool,
+    /// Number of errors that may still be noted in this second.
+    errors_left: AtomicU32,
     /// A worker takes a sample of each `stride`th request.
     stride: AtomicU32,
     samples: Mutex<Samples>,
@@ -102,7 +64,6 @@ impl Default for Traffic {
             hosts: Sketch::new(TALLIES),
             objects: Sketch::new(TALLIES),
             clients: Sketch::new(TALLIES),
-            latencies: VecDeque::new(),
             requests: VecDeque::new(),
             errors: VecDeque::new(),
             seen: 0,
@@ -111,6 +72,7 @@ impl Default for Traffic {
         };
         Self {
             is_watched: AtomicBool::new(false),
+            errors_left: AtomicU32::new(MAX_ERRORS),
             stride: AtomicU32::new(1),
             samples: Mutex::new(samples),
         }
@@ -119,12 +81,9 @@ impl Default for Traffic {
 
 impl AccessSink for Traffic {
     fn record(&self, record: &AccessRecord<'_>) {
-        if is_error(record.outcome) {
-            // If another thread has the lock, this error is left out, so that a flood of errors
-            // does not make the workers wait.
-            if let Ok(mut samples) = self.samples.try_lock() {
-                push(&mut samples.errors, MAX_ERRORS, described(record));
-            }
+        if is_error(record.outcome) && self.may_note_error() {
+            let error = described(record);
+            push(&mut self.samples().errors, MAX_ERRORS as usize, error);
         }
         let stride = self.stride.load(Ordering::Relaxed).max(1);
         if !self.is_watched.load(Ordering::Relaxed) || !is_next(stride) {
@@ -136,7 +95,8 @@ impl AccessSink for Traffic {
     }
 
     fn wants(&self, outcome: CacheStatus) -> bool {
-        self.is_watched.load(Ordering::Relaxed) || is_error(outcome)
+        let has_room = || self.errors_left.load(Ordering::Relaxed) > 0;
+        self.is_watched.load(Ordering::Relaxed) || is_error(outcome) && has_room()
     }
 }
 
@@ -156,9 +116,16 @@ const fn is_error(outcome: CacheStatus) -> bool {
 }
 
 impl Traffic {
-    /// Takes no more samples if no dashboard has asked for some time. The caller must call this
-    /// method about each second.
-    pub fn rest_if_unwatched(&self, now: Instant) {
+    /// Returns whether fewer than [`MAX_ERRORS`] errors were noted in this second, and counts one.
+    fn may_note_error(&self) -> bool {
+        let one_less = |left: u32| left.checked_sub(1);
+        self.errors_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+
+    /// Takes no more samples if no dashboard has asked for some time, and lets further errors be
+    /// noted. The caller must call this method about each second.
+    pub fn tick(&self, now: Instant) {
+        self.errors_left.store(MAX_ERRORS, Ordering::Relaxed);
         let asked = self.samples().asked;
         if asked.is_some_and(|asked| now.since(asked) > WATCH_TIME) {
             self.is_watched.store(false, Ordering::Relaxed);
@@ -181,7 +148,6 @@ impl Traffic {
             "hosts": top(&samples.hosts),
             "objects": top(&samples.objects),
             "clients": top(&samples.clients),
-            "latencies": samples.latencies(),
             "requests": samples.requests,
             "errors": samples.errors,
         })
@@ -194,16 +160,12 @@ impl Traffic {
 
 impl Samples {
     fn add(&mut self, record: &AccessRecord<'_>, weight: u64) {
-        let class = Class::of(record.outcome);
-        let event = CountedRequest { weight, is_hit: class.is_hit(), bytes: record.bytes };
+        let is_hit = record.request_outcome().is_hit();
+        let event = CountedRequest { weight, is_hit, bytes: record.bytes };
         self.seen += weight;
         self.hosts.add(record.authority(), event);
         self.objects.add(&url(record), event);
         self.clients.add(record.client.ip().to_string().as_bytes(), event);
-        if self.latencies.len() >= MAX_LATENCIES {
-            self.latencies.pop_front();
-        }
-        self.latencies.push_back((class, record.elapsed));
         push(&mut self.requests, MAX_REQUESTS, described(record));
     }
 
@@ -216,24 +178,6 @@ impl Samples {
         self.hosts.halve();
         self.objects.halve();
         self.clients.halve();
-    }
-
-    /// Returns median and 99th percentile of the sampled latencies, in microseconds, by class.
-    fn latencies(&self) -> Value {
-        let of_class = |class: Class| {
-            let mut times: Vec<u64> = self
-                .latencies
-                .iter()
-                .filter(|(of, _)| *of == class)
-                .map(|(_, time)| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
-                .collect();
-            times.sort_unstable();
-            let at = |share: usize| times.get((times.len() * share / 100).min(times.len() - 1));
-            let count = times.len();
-            let (median, late) = if count == 0 { (None, None) } else { (at(50), at(99)) };
-            json!({ "class": class.name(), "samples": count, "p50_us": median, "p99_us": late })
-        };
-        Class::ALL.into_iter().map(of_class).collect()
     }
 }
 
@@ -281,7 +225,7 @@ fn described(record: &AccessRecord<'_>) -> Value {
         "url": String::from_utf8_lossy(&url(record)),
         "status": record.status,
         "bytes": record.bytes,
-        "class": Class::of(record.outcome).name(),
+        "outcome": record.request_outcome().name(),
         "cache_status": record.outcome.to_string(),
         "reason": reason,
         "says": says,
@@ -292,6 +236,7 @@ fn described(record: &AccessRecord<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_proxy::core::outcome::HitSource;
     use foxy_proxy::request::reason::ErrorReason;
 
     fn record(url: &'static str, outcome: CacheStatus) -> AccessRecord<'static> {
@@ -337,9 +282,23 @@ mod tests {
         let second = traffic.as_json(now, 0);
         assert_eq!(second["hosts"][0]["name"], "a.test");
         assert_eq!(second["objects"][0]["name"], "http://a.test/x");
-        assert_eq!(second["latencies"][0]["p99_us"], 80);
-        traffic.rest_if_unwatched(now + WATCH_TIME + WATCH_TIME);
+        assert_eq!(second["requests"][0]["outcome"], "memory-hit");
+        traffic.tick(now + WATCH_TIME + WATCH_TIME);
         assert!(!traffic.wants(HIT));
+    }
+
+    #[test]
+    fn a_flood_of_errors_is_noted_only_in_part() {
+        let traffic = Traffic::default();
+        let now = clock::monotonic();
+        let noted = || {
+            let errors = (0..1000).filter(|_| traffic.wants(ERROR));
+            errors.map(|_| traffic.record(&record("http://a.test/y", ERROR))).count()
+        };
+        assert_eq!(noted(), MAX_ERRORS as usize);
+        traffic.tick(now);
+        assert_eq!(noted(), MAX_ERRORS as usize);
+        assert_eq!(traffic.as_json(now, 0)["errors"].as_array().map(Vec::len), Some(60));
     }
 
     #[test]
@@ -352,7 +311,6 @@ mod tests {
         }
         let shown = traffic.as_json(now, 50_000);
         assert_eq!(shown["hosts"][0]["requests"], 6400);
-        assert_eq!(shown["latencies"][0]["samples"], 100);
         assert!(shown["requests"].as_array().is_some_and(|all| all.len() == MAX_REQUESTS));
     }
 }
