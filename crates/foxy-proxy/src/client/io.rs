@@ -77,7 +77,7 @@ pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
-    /// What the client presented in its TLS handshake.
+    /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<HandshakeFacts>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,

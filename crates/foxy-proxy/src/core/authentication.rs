@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Number of password checks of guessers, and of other clients, that run at the same time. Each
-/// check uses 19 MiB of memory.
+/// Number of password checks that run at the same time for guessers, and the same number for other
+/// clients. Each check uses 19 MiB of memory.
 const CHECKS_AT_ONCE: usize = 1;
 /// After this number of wrong passwords in a row, a client counts as a guesser.
 const WRONG_TRIES_OF_GUESSER: u8 = 3;

@@ -174,7 +174,7 @@ impl HandshakeSettings {
     }
 }
 
-/// What a client presented in the TLS handshake of its connection.
+/// The server name and the certificate that a client sent in its TLS handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct HandshakeFacts {
     /// The name that the client gave to this server.

@@ -65,6 +65,14 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     head
 }
 
+/// Begins the part of a cache key that only coded forms have.
+const CODED: &str = "\ncoded ";
+
+/// Returns whether a cache key is that of a coded form.
+pub(crate) fn is_coded(key: &[u8]) -> bool {
+    key.windows(CODED.len()).any(|part| part == CODED.as_bytes())
+}
+
 /// Returns the key of the coded form of a stored response. The key depends on the body, so a coded
 /// form is never found for another body.
 pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
@@ -72,7 +80,7 @@ pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
         StoredBody::Whole(body) => format!("{:032x}", xxh3_128(body)),
         StoredBody::Parts { fill } => format!("in parts {fill:016x}"),
     };
-    let name = format!("\ncoded {} {body} {coding} {REVISION}", stored.length);
+    let name = format!("{CODED}{} {body} {coding} {REVISION}", stored.length);
     CacheKey::new([&stored.key[..], name.as_bytes()].concat())
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct ConnectionState {
     /// True while the connection waits for the first byte of the next request.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
-    /// What the client presented in its TLS handshake.
+    /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<HandshakeFacts>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,

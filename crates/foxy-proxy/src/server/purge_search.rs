@@ -4,6 +4,7 @@
 use crate::cache::CacheKey;
 use crate::cache::purge::{Scope, Verdict};
 use crate::cache::stored::{Entry, Stored};
+use crate::request::coded::is_coded;
 use crate::server::handle::ProxyHandle;
 
 /// One name of a purge request, such as a URL or a tag.
@@ -32,7 +33,7 @@ impl ProxyHandle {
     pub async fn search(&self, names: &[PurgeName]) -> Vec<PurgeMatches> {
         let mut found = vec![PurgeMatches::default(); names.len()];
         let mut see = |stored: &Stored| {
-            if self.is_gone(stored) || is_derived(stored) {
+            if self.is_gone(stored) || is_coded(&stored.key) {
                 return;
             }
             for (matches, name) in found.iter_mut().zip(names) {
@@ -42,6 +43,7 @@ impl ProxyHandle {
         let mut place = Some(0);
         while let Some(from) = place {
             place = self.shared.cache.memory.visit(from, &mut see);
+            tokio::task::yield_now().await;
         }
         for (matches, name) in found.iter_mut().zip(names) {
             matches.disk = self.on_disk(name, matches.memory).await;
@@ -63,9 +65,4 @@ impl ProxyHandle {
     fn is_gone(&self, stored: &Stored) -> bool {
         self.shared.purges.book.judge(stored) == Verdict::Gone
     }
-}
-
-/// Whether the proxy made the response from another stored response, by compression.
-fn is_derived(stored: &Stored) -> bool {
-    stored.key.windows(7).any(|part| part == b"\ncoded ")
 }

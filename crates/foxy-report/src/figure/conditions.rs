@@ -44,8 +44,8 @@ pub enum Condition {
         /// Whether our counts show this cause.
         shown: bool,
     },
-    /// The same experiment at another scale (size of trace, memory and disk) gives the same
-    /// verdict.
+    /// The verdict does not change if the experiment runs at another scale (size of trace, memory
+    /// and disk).
     TwoScales {
         /// The other scale and the verdict at that scale. `None` if the experiment ran at one scale
         /// only.
@@ -70,7 +70,7 @@ pub enum NoVerdictReason {
     CauseNotShown,
     /// The experiment ran at only one scale (size of trace, memory and disk).
     OneScale,
-    /// The same experiment at another scale has another verdict.
+    /// Two scales of the experiment (sizes of trace, memory and disk) have different verdicts.
     ScalesDisagree,
     /// An input of the experiment was fitted to the paper's value. So our value agrees in any case,
     /// which proves nothing.

@@ -35,7 +35,7 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) reached: Option<SocketAddr>,
     /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
-    /// What the client presented in its TLS handshake.
+    /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<&'a HandshakeFacts>,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct SharedByStreams {
     reached: Option<SocketAddr>,
     /// The intercepted CONNECT around the connection.
     inside: Option<Rc<Inside>>,
-    /// What the client presented in its TLS handshake.
+    /// The client's certificate and the server name of the client's TLS handshake.
     presented: Option<HandshakeFacts>,
 }
 

@@ -38,7 +38,7 @@ const MAX_STORES: usize = 8;
 /// their clients were processes of this command.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
-/// The same time for a proxy whose store other commands share.
+/// Time for which open requests may continue, if other commands share the store of the proxy.
 const SHARED_STOP_AFTER: Duration = Duration::from_secs(5);
 
 /// Longest wait for the offer of a process that has just locked the store.
