@@ -55,7 +55,7 @@ impl Client<'_> {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
 
-    /// Returns what the client presented in its TLS handshake.
+    /// Returns the server name and the certificate of the client's TLS handshake.
     pub(crate) fn presented(&self) -> Option<&HandshakeFacts> {
         match self {
             Self::Http1(connection) => connection.presented.as_ref(),

@@ -7,8 +7,8 @@ use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// The readings of a path with `..` segments that conditions compare: its normal form, and the path
-/// with these segments, as a server without a normal form reads it.
+/// A server may resolve `..` segments of a path (the normal form), or keep them. Says which of the
+/// two readings of the path must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readings {
     /// The normal form must match.

@@ -19,12 +19,13 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_SNAPSHOTS: usize = 120;
 /// A map counts as watched for this time after a dashboard asked for it.
 const WATCH_TIME: Duration = Duration::from_secs(15);
-/// A map that needs long is made again only after this many times the time that it needed.
+/// foxy rests between two maps for this multiple of the time that the last map took.
 const REST_FACTOR: u32 = 20;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
-/// Code of the first state and lowest level of a cell in a snapshot.
+/// A snapshot has one letter for each cell. This letter stands for the first state and the lowest
+/// level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
 
@@ -170,8 +171,8 @@ fn segments_of_cell(segments: usize) -> usize {
     segments.div_ceil(MAX_CELLS).max(1)
 }
 
-/// Returns the number in [`STATES`] of the state that a cell shows: the last in that list of all
-/// states of its segments.
+/// Returns the position in [`STATES`] of the state that a cell shows. If the cell's segments have
+/// several states, the cell shows the last of them in this list.
 fn main_state(segments: &[SegmentPlace]) -> u8 {
     let number = |it: &SegmentPlace| STATES.iter().position(|state| *state == it.state);
     segments.iter().filter_map(number).max().unwrap_or(0) as u8
