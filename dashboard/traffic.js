@@ -19,7 +19,8 @@ function requestTable(requests) {
   if (requests.length === 0) return element("p", {}, "No request since this page opened.");
   const rows = [...requests].reverse().slice(0, 25).map((one) => [clock(one.end_ms),
     element("span", { class: "nowrap" },
-      element("span", { class: `swatch ${classOf(one.outcome)}` }), one.outcome), String(one.status || "none"),
+      element("span", { class: `swatch ${classOf(one.outcome)}` }), one.outcome),
+    String(one.status || "none"),
     duration(one.elapsed_us), bytes(one.bytes),
     element("a", { href: `#explain=${encodeURIComponent(one.url)}`,
       "data-key": `request ${one.end_ms} ${one.url}` }, `${one.method} ${one.url}`),

@@ -1,5 +1,5 @@
-//! Measures durations. A duration counts in one of a few buckets. One thread adds durations, and any
-//! thread reads them.
+//! Measures durations. A duration counts in one of a few buckets. One thread adds durations, and
+//! any thread reads them.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
-//! Recent traffic for the dashboard: the top hosts, objects and clients, recent requests and errors.
-//! Nearly all values are samples. While no dashboard is open, foxy notes up to [`MAX_ERRORS`] errors
-//! a second and nothing else.
+//! Recent traffic for the dashboard: the top hosts, objects and clients, recent requests and
+//! errors. Nearly all values are samples. While no dashboard is open, foxy notes up to
+//! [`MAX_ERRORS`] errors a second and nothing else.
 
 use super::sketch::{CountedRequest, NameCount, Sketch};
 use foxy_base::{Instant, WallTime, clock};
