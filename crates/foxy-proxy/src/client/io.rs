@@ -78,7 +78,7 @@ pub(crate) struct ClientConnection {
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
     /// The client's certificate and the server name of the client's TLS handshake.
-    pub(crate) presented: Option<HandshakeFacts>,
+    pub(crate) presented: Option<Rc<HandshakeFacts>>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,
     /// True if the client must receive no HTTP answer, because it expects another protocol. All

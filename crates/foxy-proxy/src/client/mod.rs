@@ -58,7 +58,7 @@ impl Client<'_> {
     /// Returns the server name and the certificate of the client's TLS handshake.
     pub(crate) fn presented(&self) -> Option<&HandshakeFacts> {
         match self {
-            Self::Http1(connection) => connection.presented.as_ref(),
+            Self::Http1(connection) => connection.presented.as_deref(),
             Self::Http2(stream) => stream.presented,
         }
     }

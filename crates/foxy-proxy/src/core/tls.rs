@@ -16,6 +16,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{HandshakeKind, ServerConfig};
 use std::fmt;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -175,7 +176,7 @@ impl HandshakeSettings {
 }
 
 /// The server name and the certificate that a client sent in its TLS handshake.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct HandshakeFacts {
     /// The name that the client gave to this server.
     server_name: Option<Arc<str>>,
@@ -205,7 +206,7 @@ impl HandshakeFacts {
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
     /// `None` for a connection without TLS.
-    pub(crate) presented: Option<HandshakeFacts>,
+    pub(crate) presented: Option<Rc<HandshakeFacts>>,
 }
 
 /// The reason for which a TLS handshake with a client failed.
@@ -300,7 +301,8 @@ impl ClientTls {
             Err(reason) => return Err(refuse(reason, stream.into_inner().0)),
         };
         let in_force = self.handshake.clone();
-        let presented = Some(HandshakeFacts { server_name, chain, user, settings, in_force });
+        let facts = HandshakeFacts { server_name, chain, user, settings, in_force };
+        let presented = Some(Rc::new(facts));
         Ok(AcceptedTls { transport: Transport::tls(stream), presented })
     }
 }

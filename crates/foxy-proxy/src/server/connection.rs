@@ -38,7 +38,7 @@ pub(crate) struct ConnectionState {
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
     /// The client's certificate and the server name of the client's TLS handshake.
-    pub(crate) presented: Option<HandshakeFacts>,
+    pub(crate) presented: Option<Rc<HandshakeFacts>>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,
 }

@@ -115,11 +115,10 @@ impl LayoutView for SharedState {
         let readable = content.readable()?;
         let tag = Tag(record.tag);
         let entry = content.index.get(tag).filter(|entry| entry.place == record.place)?;
-        let location = content.location(entry);
+        let (location, bits) = (content.location(entry), content.index.bits());
         drop(content);
         let buffer = read(readable.file, location.offset, location.length)?;
         let mut records = location.records(buffer, &readable.secret).into_iter();
-        let bits = self.lock().index.bits();
         records.find(|(key, _)| Tag::of(key.hash(readable.salt), bits) == tag)
     }
 }

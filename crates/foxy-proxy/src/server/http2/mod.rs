@@ -83,7 +83,7 @@ pub(crate) struct SharedByStreams {
     /// The intercepted CONNECT around the connection.
     inside: Option<Rc<Inside>>,
     /// The client's certificate and the server name of the client's TLS handshake.
-    presented: Option<HandshakeFacts>,
+    presented: Option<Rc<HandshakeFacts>>,
 }
 
 /// State that the tasks of a connection's streams share.

@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     let (ended, bytes) = match (&mut log.read, &found) {
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
-            let (inside, presented) = (inside.as_deref(), presented.as_ref());
+            let (inside, presented) = (inside.as_deref(), presented.as_deref());
             let stream =
                 Http2Stream { out: &out, body: &mut body, scheme, reached, inside, presented };
             let mut client = Client::Http2(stream);
