@@ -3,7 +3,9 @@
 use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::request::cache_status::CacheStatus;
 use foxy_base::WallTime;
+use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A finished request, with the values that an access log can contain.
@@ -54,14 +56,7 @@ pub struct AccessRecord<'a> {
 impl<'a> AccessRecord<'a> {
     /// Returns the requested host, with its port if the client sent a port.
     pub fn authority(&self) -> &'a [u8] {
-        if let Some((_, host)) = self.site {
-            return host;
-        }
-        let start = self.url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
-        let rest = &self.url[start..];
-        let end =
-            rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
-        &rest[..end]
+        self.site.map_or(&self.url[host_in(self.url)], |(_, host)| host)
     }
 
     /// Returns the outcome under which metrics count the request.
@@ -73,6 +68,26 @@ impl<'a> AccessRecord<'a> {
             outcome => outcome.request_outcome(),
         }
     }
+}
+
+/// Returns the place of the host and port in a URL or authority, after any user and password.
+fn host_in(url: &[u8]) -> Range<usize> {
+    let start = url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+    let rest = &url[start..];
+    let ends = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let user = rest[..end].iter().rposition(|byte| *byte == b'@').map_or(0, |at| at + 1);
+    start + user..start + end
+}
+
+/// Returns a URL or authority with `***` in place of a user and password.
+pub fn without_credentials(url: &[u8]) -> Cow<'_, [u8]> {
+    let host = host_in(url).start;
+    let scheme = url[..host].windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+    if host == scheme {
+        return Cow::Borrowed(url);
+    }
+    Cow::Owned([&url[..scheme], b"***@", &url[host..]].concat())
 }
 
 /// The reason why an answer is incomplete.
@@ -143,6 +158,21 @@ pub trait AccessSink: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_in_a_url_are_hidden() {
+        for (url, shown, host) in [
+            ("http://u:p@a.test:81/x@y?z@", "http://***@a.test:81/x@y?z@", "a.test:81"),
+            ("u:p@q@a.test:443", "***@a.test:443", "a.test:443"),
+            ("http://a.test/x@y", "http://a.test/x@y", "a.test"),
+            ("/x@y", "/x@y", ""),
+            ("http://u@", "http://***@", ""),
+        ] {
+            let seen = without_credentials(url.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&seen), shown);
+            assert_eq!(&url[host_in(url.as_bytes())], host);
+        }
+    }
 
     #[test]
     fn a_media_type_is_what_stands_before_its_parameters() {

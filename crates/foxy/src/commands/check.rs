@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::serve::trial::{self, Severity};
 use crate::settings::complaint::{Complaint, Complaints, LinePlace, Source};
+use crate::settings::tables::TableTexts;
 use crate::settings::{self, Loaded, docs, schema};
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -88,8 +89,8 @@ fn refuse(
     if list.is_empty() { Ok(()) } else { Err(Failure::Unusable(errors.to_string())) }
 }
 
-fn as_list<'a>(tables: impl Iterator<Item = (&'a str, String)>) -> Value {
-    tables.map(|(name, text)| json!({ "name": name, "text": text })).collect()
+fn as_list<'a>(tables: impl Iterator<Item = TableTexts<'a>>) -> Value {
+    tables.map(|texts| json!({ "name": texts.name, "text": texts.shown })).collect()
 }
 
 fn settings_as_json(loaded: &mut Loaded) -> Value {

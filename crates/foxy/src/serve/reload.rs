@@ -6,6 +6,7 @@ use crate::serve::dashboard::configuration;
 use crate::serve::origins;
 use crate::serve::proxy_settings::new_settings;
 use crate::settings::complaint::{Complaint, Complaints};
+use crate::settings::tables::TableTexts;
 use crate::settings::{Loaded, Settings};
 use crate::users_file;
 use foxy_proxy::core::users::{UserBook, UserChange};
@@ -230,9 +231,12 @@ fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
     let (old_origins, new_origins) = (origins(old), origins(new));
     let stays = old_origins.is_empty() == new_origins.is_empty();
     changes.extend(differing_tables("origins", &old_origins, &new_origins, |_| stays));
-    let valued = |loaded: &mut Loaded| -> Vec<(String, String)> {
-        let values = loaded.values().into_iter();
-        values.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    let valued = |loaded: &mut Loaded| -> Vec<ComparedText> {
+        let of = |(key, value): (&str, Option<String>)| {
+            let (name, whole) = (key.to_owned(), value?);
+            Some(ComparedText { name, shown: whole.clone(), whole })
+        };
+        loaded.values().into_iter().filter_map(of).collect()
     };
     let (old_values, new_values) = (valued(old), valued(new));
     changes.extend(differing(&old_values, &new_values, |key| LIVE.contains(&key)));
@@ -254,22 +258,37 @@ fn changes_of_users(old: Option<&UserBook>, new: Option<&UserBook>) -> Vec<Setti
     old.changes(new).into_iter().map(change).collect()
 }
 
-fn named<'a>(kind: &str, tables: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
-    tables.map(|(name, text)| (format!("{kind} {name}"), text)).collect()
+/// A part of the configuration whose text is compared.
+#[derive(Debug, PartialEq)]
+struct ComparedText {
+    name: String,
+    /// The text without secrets, for people.
+    shown: String,
+    /// The text that is compared.
+    whole: String,
+}
+
+fn named<'a>(kind: &str, tables: impl Iterator<Item = TableTexts<'a>>) -> Vec<ComparedText> {
+    let compared = |TableTexts { name, shown, whole }: TableTexts<'_>| ComparedText {
+        name: format!("{kind} {name}"),
+        shown,
+        whole,
+    };
+    tables.map(compared).collect()
 }
 
 /// Returns the tables whose texts differ between the two lists, or the new order if only the order
 /// differs.
 fn differing_tables(
     kind: &str,
-    old: &[(String, String)],
-    new: &[(String, String)],
+    old: &[ComparedText],
+    new: &[ComparedText],
     is_live: impl Fn(&str) -> bool,
 ) -> Vec<SettingChange> {
     let mut changes = differing(old, new, is_live);
     if old != new && changes.is_empty() {
-        let names = |tables: &[(String, String)]| {
-            Some(tables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
+        let names = |tables: &[ComparedText]| {
+            Some(tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", "))
         };
         let (old, new) = (names(old), names(new));
         let name = format!("order of {kind}");
@@ -280,24 +299,26 @@ fn differing_tables(
 
 /// Returns the entries whose values differ between the two lists.
 fn differing(
-    old: &[(String, String)],
-    new: &[(String, String)],
+    old: &[ComparedText],
+    new: &[ComparedText],
     is_live: impl Fn(&str) -> bool,
 ) -> Vec<SettingChange> {
-    fn value(list: &[(String, String)], name: &str) -> Option<String> {
-        list.iter().find(|(listed, _)| listed == name).map(|(_, value)| value.clone())
+    fn of<'a>(list: &'a [ComparedText], name: &str) -> Option<&'a ComparedText> {
+        list.iter().find(|listed| listed.name == name)
     }
-    let gone = old.iter().filter(|(name, _)| value(new, name).is_none());
-    new.iter()
-        .chain(gone)
-        .map(|(name, _)| SettingChange {
+    let gone = old.iter().filter(|entry| of(new, &entry.name).is_none());
+    let change = |ComparedText { name, .. }: &ComparedText| {
+        let (old, new) = (of(old, name), of(new, name));
+        let differs = old.map(|entry| &entry.whole) != new.map(|entry| &entry.whole);
+        let shown = |entry: Option<&ComparedText>| entry.map(|entry| entry.shown.clone());
+        differs.then(|| SettingChange {
             name: name.clone(),
-            old: value(old, name),
-            new: value(new, name),
+            old: shown(old),
+            new: shown(new),
             needs_restart: !is_live(name),
         })
-        .filter(|change| change.old != change.new)
-        .collect()
+    };
+    new.iter().chain(gone).filter_map(change).collect()
 }
 
 #[cfg(test)]
@@ -350,6 +371,12 @@ mod tests {
                 "rule b: none → then = { store = false }"
             ]
         );
+        let secret = |word| {
+            let field = format!("request-header-set = {{ Authorization = \"{word}\" }}");
+            format!("[[rule]]\nname = \"a\"\nthen = {{ {field} }}\n")
+        };
+        let hidden = "then = { request-header-set = { Authorization = \"***\" } }";
+        assert_eq!(shown(&secret("x"), &secret("y")), [format!("rule a: {hidden} → {hidden}")]);
         let reordered = shown(&[a.clone(), b.clone()].concat(), &[b, a].concat());
         assert_eq!(reordered, ["order of rules: rule a, rule b → rule b, rule a"]);
     }

@@ -14,6 +14,7 @@ pub mod resolve;
 pub mod rows;
 pub mod rules;
 pub mod schema;
+mod secrets;
 mod squid;
 pub mod store_choice;
 pub mod tables;
@@ -26,6 +27,7 @@ use kind::Setting;
 pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
+use tables::TableTexts;
 
 /// The final settings, and for each setting the place where the user wrote it.
 pub struct Loaded {
@@ -68,20 +70,16 @@ impl Loaded {
         self.written.sources.get(key)
     }
 
-    /// Returns the name of each rule, with its other keys as TOML text.
-    pub fn rules(&self) -> impl Iterator<Item = (&str, String)> {
-        self.written.rules.iter().map(|written| {
-            let lines: Vec<String> = written.lines(&rules::RULE_KEYS[1..]).collect();
-            (written.value.name.as_str(), lines.join(", "))
-        })
+    /// Returns the texts of each rule.
+    pub fn rules(&self) -> impl Iterator<Item = TableTexts<'_>> {
+        let keys = &rules::RULE_KEYS[1..];
+        self.written.rules.iter().map(|written| written.texts(&written.value.name, keys))
     }
 
-    /// Returns the name of each origin, with its other keys as TOML text.
-    pub fn origins(&self) -> impl Iterator<Item = (&str, String)> {
-        self.written.origins.iter().map(|written| {
-            let lines: Vec<String> = written.lines(&origins::keys()[1..]).collect();
-            (written.value.name.as_str(), lines.join(", "))
-        })
+    /// Returns the texts of each origin.
+    pub fn origins(&self) -> impl Iterator<Item = TableTexts<'_>> {
+        let keys = origins::keys();
+        self.written.origins.iter().map(move |it| it.texts(&it.value.name, &keys[1..]))
     }
 
     /// Returns the keys of all settings with their values in TOML. The value is `None` for a

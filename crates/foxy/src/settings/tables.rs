@@ -2,6 +2,7 @@
 //! read, and the common forms of values in such tables.
 
 use super::complaint::Source;
+use super::secrets;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
@@ -16,18 +17,33 @@ pub struct WrittenTable<T> {
     pub source: Source,
 }
 
+/// The name of a table, and its other keys as TOML text on one line.
+pub struct TableTexts<'a> {
+    pub name: &'a str,
+    /// The text for people, without secrets.
+    pub shown: String,
+    /// The whole text, which nobody may see.
+    pub whole: String,
+}
+
 impl<T> WrittenTable<T> {
-    /// Returns a line of TOML for each of these keys that the table has.
-    pub fn lines(&self, keys: &[&str]) -> impl Iterator<Item = String> {
-        keys.iter().filter_map(|key| self.text.get(*key).map(|value| format!("{key} = {value}")))
+    /// Returns the texts of the table, whose name is `name`.
+    pub fn texts<'a>(&self, name: &'a str, keys: &[&str]) -> TableTexts<'a> {
+        let text = |table| lines(table, keys).collect::<Vec<_>>().join(", ");
+        TableTexts { name, shown: text(&secrets::hidden(&self.text)), whole: text(&self.text) }
     }
 }
 
-/// Returns the tables of the list `name` as text for a configuration file, each with its place as a
-/// comment.
+/// Returns a line of TOML for each of these keys that the table has.
+fn lines(table: &toml::Table, keys: &[&str]) -> impl Iterator<Item = String> {
+    keys.iter().filter_map(|key| table.get(*key).map(|value| format!("{key} = {value}")))
+}
+
+/// Returns the tables of the list `name` as text for a configuration file, without secrets, each
+/// with its place as a comment.
 pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String {
     let tables = written.iter().map(|written| {
-        let lines: Vec<String> = written.lines(keys).collect();
+        let lines: Vec<String> = lines(&secrets::hidden(&written.text), keys).collect();
         format!("\n[[{name}]] # {}\n{}", written.source, lines.join("\n"))
     });
     tables.collect::<Vec<_>>().join("\n")

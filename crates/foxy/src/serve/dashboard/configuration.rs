@@ -2,6 +2,7 @@
 
 use crate::settings::Loaded;
 use crate::settings::rows;
+use crate::settings::tables::TableTexts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub fn as_json(loaded: &mut Loaded, is_live: impl Fn(&str) -> bool) -> Value {
             "doc": setting.doc(),
         })
     };
-    let table = |(name, text): (&str, String)| json!({ "name": name, "text": text });
+    let table = |texts: TableTexts<'_>| json!({ "name": texts.name, "text": texts.shown });
     json!({
         "file": loaded.file.as_ref().map(|file| file.display().to_string()),
         "settings": rows::all().map(setting).collect::<Vec<_>>(),

@@ -4,7 +4,7 @@
 
 use super::sketch::{CountedRequest, NameCount, Sketch};
 use foxy_base::{Instant, WallTime, clock};
-use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::access::{AccessRecord, AccessSink, without_credentials};
 use foxy_proxy::request::cache_status::CacheStatus;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -206,7 +206,7 @@ fn url(record: &AccessRecord<'_>) -> Vec<u8> {
         whole.extend_from_slice(b"://");
         whole.extend_from_slice(host);
     }
-    whole.extend_from_slice(record.url);
+    whole.extend_from_slice(&without_credentials(record.url));
     whole.truncate(MAX_URL_BYTES);
     whole
 }
@@ -272,11 +272,12 @@ mod tests {
         let traffic = Traffic::default();
         assert!(!traffic.wants(HIT) && traffic.wants(ERROR));
         traffic.record(&record("http://a.test/x", HIT));
-        traffic.record(&record("http://a.test/y", ERROR));
+        traffic.record(&record("http://user:word@a.test/y", ERROR));
         let now = clock::monotonic();
         let first = traffic.as_json(now, 0);
         assert_eq!(first["hosts"], json!([]));
         assert_eq!(first["errors"][0]["reason"], "loop");
+        assert_eq!(first["errors"][0]["url"], "http://***@a.test/y");
         assert!(traffic.wants(HIT));
         traffic.record(&record("http://a.test/x", HIT));
         let second = traffic.as_json(now, 0);
