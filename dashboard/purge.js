@@ -41,9 +41,12 @@ export function purgeView() {
   const dryRun = async () => {
     try {
       const { objects } = await ask("/purge", { ...wanted(), "dry-run": true });
-      const disk = objects.disk === null ? "foxy did not search the disk for this name"
-        : `${number(objects.disk)} on disk`;
-      say(`The purge would mean ${number(objects.memory)} responses in memory; ${disk}.`, "done");
+      const memory = number(objects.memory);
+      say(objects.disk === null
+        ? `The purge would mean at least ${memory} responses, in memory; `
+          + "foxy cannot count further ones on disk."
+        : `The purge would mean ${memory} responses in memory, ${number(objects.disk)} on disk.`,
+      "done");
     } catch (refusal) {
       say(refusal.message, "refused");
     }

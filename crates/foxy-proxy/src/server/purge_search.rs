@@ -27,26 +27,44 @@ pub struct PurgeMatches {
     pub disk: Option<u64>,
 }
 
+/// The stored responses that a purge request means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundByPurge {
+    /// Numbers of responses that at least one name means. Each response counts once.
+    pub all: PurgeMatches,
+    /// Numbers of responses that each name means.
+    pub names: Vec<PurgeMatches>,
+}
+
 impl ProxyHandle {
-    /// Returns the numbers of stored responses that each name means. Responses that an earlier
-    /// purge removed do not count.
-    pub async fn search(&self, names: &[PurgeName]) -> Vec<PurgeMatches> {
-        let mut found = vec![PurgeMatches::default(); names.len()];
+    /// Returns the numbers of stored responses that the names mean. Responses that an earlier purge
+    /// removed do not count.
+    pub async fn search(&self, names: &[PurgeName]) -> FoundByPurge {
+        let none = PurgeMatches { memory: 0, disk: Some(0) };
+        let mut found = FoundByPurge { all: none, names: vec![none; names.len()] };
         let mut see = |stored: &Stored| {
             if self.is_gone(stored) || is_coded(&stored.key) {
                 return;
             }
-            for (matches, name) in found.iter_mut().zip(names) {
-                matches.memory += u64::from(name.scopes.iter().any(|scope| scope.covers(stored)));
+            let mut is_any = false;
+            for (matches, name) in found.names.iter_mut().zip(names) {
+                let is_meant = name.scopes.iter().any(|scope| scope.covers(stored));
+                matches.memory += u64::from(is_meant);
+                is_any |= is_meant;
             }
+            found.all.memory += u64::from(is_any);
         };
         let mut place = Some(0);
         while let Some(from) = place {
             place = self.shared.cache.memory.visit(from, &mut see);
             tokio::task::yield_now().await;
         }
-        for (matches, name) in found.iter_mut().zip(names) {
+        for (number, name) in names.iter().enumerate() {
+            let matches = &mut found.names[number];
             matches.disk = self.on_disk(name, matches.memory).await;
+            let is_new = names[..number].iter().all(|earlier| earlier.url != name.url);
+            let more = if is_new { matches.disk } else { Some(0) };
+            found.all.disk = found.all.disk.zip(more).map(|(sum, more)| sum + more);
         }
         found
     }

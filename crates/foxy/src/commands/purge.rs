@@ -71,14 +71,14 @@ fn text(said: &Value) -> String {
     let objects = match (&said["objects"]["memory"], &said["objects"]["disk"]) {
         (Value::Null, _) => format!("all of {} names", said["purged"]),
         (memory, Value::Null) => {
-            format!("{memory} in memory, and all on disk that match")
+            format!("at least {memory}, in memory; foxy cannot count further ones on disk")
         }
         (memory, disk) => format!("{memory} in memory, {disk} more on disk"),
     };
     let what = if said["strength"] == "hard" { "gone" } else { "stale" };
     let mut text = match &said["number"] {
         Value::Null => format!("responses to purge: {objects}"),
-        number => format!("responses purged: {objects} ({what}); purge number {number}"),
+        number => format!("responses purged ({what}): {objects}; purge number {number}"),
     };
     for unmatched in said["unmatched"].as_array().into_iter().flatten() {
         let name = unmatched["name"].as_str().unwrap_or_default();
@@ -103,15 +103,15 @@ mod tests {
         let check = |said: Value, expected: &str| assert_eq!(text(&said), expected);
         let purged = json!({ "purged": 2, "strength": "soft", "number": 17,
             "objects": { "memory": 3, "disk": 1 }, "unmatched": [] });
-        check(purged, "responses purged: 3 in memory, 1 more on disk (stale); purge number 17");
+        check(purged, "responses purged (stale): 3 in memory, 1 more on disk; purge number 17");
         let trial = json!({ "purged": 0, "strength": "hard", "number": null,
             "objects": { "memory": 0, "disk": null },
             "unmatched": [{ "name": "site a.tst", "disk_searched": false }] });
-        let expected = "responses to purge: 0 in memory, and all on disk that match\nmemory has \
-                        nothing for site a.tst; foxy does not search the disk for it; check the \
-                        spelling";
+        let expected = "responses to purge: at least 0, in memory; foxy cannot count further ones \
+                        on disk\nmemory has nothing for site a.tst; foxy does not search the disk \
+                        for it; check the spelling";
         check(trial, expected);
         let many = json!({ "purged": 100, "strength": "soft", "number": 17 });
-        check(many, "responses purged: all of 100 names (stale); purge number 17");
+        check(many, "responses purged (stale): all of 100 names; purge number 17");
     }
 }

@@ -7,7 +7,7 @@ use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::explain::{Explanation, Shown};
 use foxy_proxy::request::asker::Asker;
-use foxy_proxy::server::purge_search::{PurgeMatches, PurgeName};
+use foxy_proxy::server::purge_search::{FoundByPurge, PurgeMatches, PurgeName};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -106,9 +106,9 @@ pub struct Purged {
     /// The number of the newest purge; foxy numbers all purges. `None` if foxy purged nothing,
     /// because the request was a trial.
     pub number: Option<u64>,
-    /// For each name, the numbers of stored responses that it means. `None` if the request did not
-    /// ask for them.
-    pub found: Option<Vec<PurgeMatches>>,
+    /// Numbers of the stored responses that the names mean. `None` if the request did not ask for
+    /// them.
+    pub found: Option<FoundByPurge>,
 }
 
 impl Purged {
@@ -119,16 +119,18 @@ impl Purged {
             "strength": strength.name(),
             "number": self.number,
         });
-        let Some(found) = &self.found else { return body };
-        let memory: u64 = found.iter().map(|matches| matches.memory).sum();
-        let disk: Option<u64> = found.iter().map(|matches| matches.disk).sum();
+        let Some(FoundByPurge { all, names }) = &self.found else { return body };
         let nothing =
             |matches: &PurgeMatches| matches.memory == 0 && matches.disk.unwrap_or(0) == 0;
-        let unmatched = texts.iter().zip(found).filter(|(_, matches)| nothing(matches));
+        let unmatched = texts.iter().zip(names).filter(|(_, matches)| nothing(matches));
         let unmatched = unmatched.map(
             |(text, matches)| json!({ "name": text, "disk_searched": matches.disk.is_some() }),
         );
-        body["objects"] = json!({ "memory": memory, "disk": disk });
+        body["objects"] = json!({
+            "memory": all.memory,
+            "disk": all.disk,
+            "at_least": all.memory + all.disk.unwrap_or(0),
+        });
         body["unmatched"] = unmatched.collect();
         body
     }
