@@ -2,6 +2,7 @@
 
 import { TimeChart } from "./charts.js";
 import { element, show, table } from "./elements.js";
+import { histogram } from "./histogram.js";
 import { bytes, clock, duration, number, percent } from "./numbers.js";
 import { GROUPS, grown as grownOutcomes, quantile, total } from "./outcomes.js";
 
@@ -69,11 +70,13 @@ function setTiles(tiles, recent, all, look) {
 
 function latencyTable(outcomes) {
   const rows = outcomes.filter(({ count }) => count > 0).map((one) => [one.name,
-    duration(quantile(one, 0.5)), duration(quantile(one, 0.99)), number(one.count)]);
+    duration(quantile(one, 0.5)), duration(quantile(one, 0.99)), number(one.count),
+    histogram(one)]);
   if (rows.length === 0) return element("p", {}, `No request in the last ${WINDOW} seconds.`);
   return table(`Latency by outcome, of the last ${WINDOW} seconds`, [{ title: "outcome" },
     { title: "median", number: true }, { title: "99 %", number: true },
-    { title: "requests", number: true }], rows);
+    { title: "requests", number: true },
+    { title: "distribution" }], rows);
 }
 
 function errorTable(look) {
@@ -132,7 +135,9 @@ export function overviewView() {
       show(troubles, look.troubles.length > 0 && element("div", { class: "card warning" },
         element("h3", {}, "Troubles"),
         element("ul", {}, look.troubles.map((text) => element("li", {}, text)))));
-      show(latencies, latencyTable(recent.outcomes));
+      show(latencies, latencyTable(recent.outcomes), element("p", { class: "note" },
+        "Each bar is a range of latencies, twice as long as the range before: up to 16 µs, "
+        + "up to 32 µs, and so on to more than 67 s."));
       show(stores, storeTable(look));
       show(errors, errorTable(look));
     },

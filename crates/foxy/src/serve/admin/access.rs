@@ -6,15 +6,18 @@ use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
 use foxy_base::{HostName, HostPattern};
 use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
+use hyper::StatusCode;
 use std::path::Path;
 
 /// Header fields that say which host a request is for, and whether a web page made it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Claims<'a> {
-    pub host: Option<&'a [u8]>,
-    pub has_second_host: bool,
-    pub origin: Option<&'a [u8]>,
-    pub sec_fetch_site: Option<&'a [u8]>,
+    /// All values of `Host`.
+    pub hosts: Vec<&'a [u8]>,
+    /// All values of `Origin`.
+    pub origins: Vec<&'a [u8]>,
+    /// All values of `Sec-Fetch-Site`.
+    pub fetch_sites: Vec<&'a [u8]>,
     /// Whether the request has the field `Foxy-Dashboard`. The page of another server cannot add
     /// this field, because a browser first asks this server, which refuses.
     pub is_marked: bool,
@@ -32,11 +35,11 @@ pub enum AccessRefusal {
 }
 
 impl AccessRefusal {
-    pub const fn status(self) -> &'static str {
+    pub const fn status(self) -> StatusCode {
         match self {
-            Self::RepeatedHost => "400 Bad Request",
-            Self::Host => "421 Misdirected Request",
-            Self::WebPage => "403 Forbidden",
+            Self::RepeatedHost => StatusCode::BAD_REQUEST,
+            Self::Host => StatusCode::MISDIRECTED_REQUEST,
+            Self::WebPage => StatusCode::FORBIDDEN,
         }
     }
 
@@ -54,24 +57,25 @@ impl AccessRefusal {
 
 /// Decides whether the admin server accepts a request. Accepts a request without a `Host` field,
 /// because no browser sends such a request.
-pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
-    if claims.has_second_host {
+pub fn judge(claims: &Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
+    if claims.hosts.len() > 1 {
         return Err(AccessRefusal::RepeatedHost);
     }
-    if claims.host.is_some_and(|host| !is_accepted(host, hosts)) {
+    if claims.hosts.iter().any(|host| !is_accepted(host, hosts)) {
         return Err(AccessRefusal::Host);
     }
-    let is_own = claims.sec_fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin"));
-    let is_from_elsewhere = claims.origin.is_some() && !is_from_dashboard(claims);
-    if is_from_elsewhere || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
+    let is_own = |site: &&[u8]| matches!(*site, b"none" | b"same-origin");
+    let is_from_dashboard = |origin: &&[u8]| is_from_dashboard(origin, claims);
+    let are_own = claims.fetch_sites.iter().all(is_own);
+    let is_permitted = are_own && claims.origins.iter().all(is_from_dashboard);
+    if is_permitted { Ok(()) } else { Err(AccessRefusal::WebPage) }
 }
 
-/// Whether the dashboard sent a request with `Origin`: the origin is this server under the name in
-/// `Host`. A request that may change something must also have the dashboard's own field.
-fn is_from_dashboard(claims: Claims<'_>) -> bool {
-    let origin = claims.origin.unwrap_or_default();
+/// Whether the dashboard sent a request with this `Origin`: the origin is this server under the
+/// name in `Host`. A request that may change something must also have the dashboard's own field.
+fn is_from_dashboard(origin: &[u8], claims: &Claims<'_>) -> bool {
     let bare = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
-    (claims.is_marked || claims.is_read) && bare.is_some() && bare == claims.host
+    (claims.is_marked || claims.is_read) && bare.is_some() && bare == claims.hosts.first().copied()
 }
 
 /// Whether `host` is an address, is `localhost` or matches a pattern in `hosts`. `host` may include
@@ -124,7 +128,7 @@ mod tests {
 
     fn judged(host: &str, hosts: &[&str]) -> Result<(), AccessRefusal> {
         let hosts: Vec<_> = hosts.iter().map(|host| host.parse().expect("a host")).collect();
-        judge(Claims { host: Some(host.as_bytes()), ..Claims::default() }, &hosts)
+        judge(&Claims { hosts: vec![host.as_bytes()], ..Claims::default() }, &hosts)
     }
 
     #[test]
@@ -171,24 +175,28 @@ mod tests {
 
     #[test]
     fn a_web_page_is_refused_whatever_host_it_asks() {
-        let sent = |origin: Option<&'static str>, site: Option<&'static str>| {
-            let host = Some(&b"127.0.0.1"[..]);
+        let sent = |origins: &[&'static str], sites: &[&'static str]| {
             let claims = Claims {
-                host,
-                origin: origin.map(str::as_bytes),
-                sec_fetch_site: site.map(str::as_bytes),
-                has_second_host: false,
+                hosts: vec![b"127.0.0.1"],
+                origins: origins.iter().map(|origin| origin.as_bytes()).collect(),
+                fetch_sites: sites.iter().map(|site| site.as_bytes()).collect(),
                 is_marked: true,
                 is_read: true,
             };
-            judge(claims, &[])
+            judge(&claims, &[])
         };
-        for site in [None, Some("none"), Some("same-origin")] {
-            assert_eq!(sent(None, site), Ok(()), "{site:?}");
-            assert_eq!(sent(Some("null"), site), Err(AccessRefusal::WebPage), "{site:?}");
+        let own = "http://127.0.0.1";
+        for sites in [&[][..], &["none"], &["same-origin"]] {
+            assert_eq!(sent(&[], sites), Ok(()), "{sites:?}");
+            assert_eq!(sent(&[own, own], sites), Ok(()), "{sites:?}");
+            for origins in [&["null"][..], &[own, "http://evil.test"], &["null", own]] {
+                assert_eq!(sent(origins, sites), Err(AccessRefusal::WebPage), "{origins:?}");
+            }
         }
         for site in ["cross-site", "same-site", "", "Cross-Site"] {
-            assert_eq!(sent(None, Some(site)), Err(AccessRefusal::WebPage), "{site}");
+            for sites in [&[site][..], &["none", site], &[site, "same-origin"]] {
+                assert_eq!(sent(&[], sites), Err(AccessRefusal::WebPage), "{sites:?}");
+            }
         }
     }
 

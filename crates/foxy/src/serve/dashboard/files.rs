@@ -11,10 +11,14 @@ pub struct PageFile {
 
 /// The page may load files and data only from the admin server itself, and no other page may show
 /// it in a frame.
-pub const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; \
-                          style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
-                          form-action 'none'; frame-ancestors 'none'\r\n\
-                          Referrer-Policy: no-referrer\r\n";
+pub const FIELDS: [(&str, &str); 2] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src \
+         'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("referrer-policy", "no-referrer"),
+];
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -38,6 +42,7 @@ files! {
     "charts.js": SCRIPT,
     "elements.js": SCRIPT,
     "explain.js": SCRIPT,
+    "histogram.js": SCRIPT,
     "main.js": SCRIPT,
     "map.js": SCRIPT,
     "map-colours.js": SCRIPT,
