@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
-use crate::serve::purge::list;
+use crate::serve::purge::list::NAME as PURGE_LIST;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_schemes::stream_packetizer::{self, open::judge_size};
 use foxy_schemes::{SCHEMES, SchemeName};
@@ -12,7 +12,9 @@ use foxy_store::layout::PAGE;
 use foxy_store::medium::Medium;
 use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::webcosm;
-use foxy_store::webcosm::check::{CheckScope, Refused, Report, check, superblocks};
+use foxy_store::webcosm::check::{
+    CheckScope, Refused, Report, TakeRecord, check, list, superblocks,
+};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -136,21 +138,39 @@ impl StoreFile {
         scope: CheckScope,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Report, Refused> {
-        let mut done = 0;
-        let found =
-            check(self.medium, self.file.size(), scope, &mut |offset, buffer: &mut [u8]| {
-                let count = self.file.read(offset, buffer)?;
-                done += count as u64;
-                progress(done);
-                Ok(count)
-            });
+        let found = check(self.medium, self.file.size(), scope, &mut self.reader(progress));
         found.map_err(|refused| self.judged_by_folder(refused))
+    }
+
+    /// Passes each record of a webcosm store that a get would find to `take`. Calls `progress` with
+    /// the number of bytes read so far.
+    pub fn list(
+        &self,
+        progress: &mut dyn FnMut(u64),
+        take: &mut TakeRecord<'_>,
+    ) -> Result<Report, Refused> {
+        let found = list(self.medium, self.file.size(), &mut self.reader(progress), take);
+        found.map_err(|refused| self.judged_by_folder(refused))
+    }
+
+    /// Returns a function that reads the file.
+    fn reader(
+        &self,
+        progress: &mut dyn FnMut(u64),
+    ) -> impl FnMut(u64, &mut [u8]) -> Result<usize, IoError> {
+        let mut done = 0;
+        move |offset, buffer: &mut [u8]| {
+            let count = self.file.read(offset, buffer)?;
+            done += count as u64;
+            progress(done);
+            Ok(count)
+        }
     }
 
     /// Distinguishes a new store from a store that lost its content. Both contain only zeros, but a
     /// purge list in the folder means that foxy has used the store.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
-        let begun = || self.path.with_file_name(list::NAME).is_file();
+        let begun = || self.path.with_file_name(PURGE_LIST).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 

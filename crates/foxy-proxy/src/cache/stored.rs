@@ -3,16 +3,17 @@
 //! store.
 
 use crate::cache::purge::{Cleared, Stamp};
-use crate::cache::stored_form::RecordDescription;
+use crate::cache::stored_form::{RecordDescription, url_of};
 use crate::core::{View, tags};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use foxy_base::clock;
+use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::reuse::Stored as Facts;
 use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
+use foxy_store::settings::RECORD_BODY_LIMIT;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -113,14 +114,21 @@ impl Stored {
     }
 
     pub(crate) fn described(&self) -> RecordDescription {
-        let mut lines = self.key.splitn(2, |byte| *byte == b'\n');
-        let url = lines.next().map(|url| String::from_utf8_lossy(url).into_owned());
+        let StoredTimes { received, initial_age } = self.times;
+        let fresh_for = self.lifetime.saturating_sub(initial_age).saturating_mul(1000);
+        let is_partial = self.key.ends_with(PART_NAME);
         RecordDescription {
-            url,
-            is_variant: lines.next().is_some_and(|rest| rest != &PART_NAME[1..]),
+            url: url_of(&self.key),
+            is_variant: self.key.contains(&b'\n') && !is_partial,
             status: Some(self.head.status),
             length: self.length,
-            received: Some(self.times.received),
+            received: Some(received),
+            expires: Some(WallTime(received.0.saturating_add(fresh_for))),
+            parts: match self.body {
+                StoredBody::Whole(_) => 1,
+                StoredBody::Parts { .. } => self.length.div_ceil(RECORD_BODY_LIMIT as u64).max(1),
+            },
+            is_partial,
         }
     }
 

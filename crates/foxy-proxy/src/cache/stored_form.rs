@@ -139,7 +139,11 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> 
     match kind {
         RESPONSE | TARGETED_RESPONSE => {
             let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
-            decode_response(key.text.clone(), (role, policies), head, body)
+            let body_of = |fill, length| match fill {
+                0 => (body.len() as u64 == length).then_some(StoredBody::Whole(body)),
+                fill => Some(StoredBody::Parts { fill }),
+            };
+            decode_response(key.text.clone(), (role, policies), head, body_of)
                 .map(|stored| Entry::Response(Box::new(stored)))
         }
         VARIES => {
@@ -154,11 +158,13 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> 
     }
 }
 
+/// Decodes a response. `body_of` returns the body for the number of the fill, which is 0 for a body
+/// that is not in parts, and the length. It returns `None` if it has not the right body.
 fn decode_response(
     key: Bytes,
     (role, policies): (Role, &Policies),
     mut head: &[u8],
-    body: Bytes,
+    body_of: impl FnOnce(u64, u64) -> Option<StoredBody>,
 ) -> Option<Stored> {
     let received = WallTime(take_number(&mut head)?);
     let initial_age = take_number(&mut head)?;
@@ -182,18 +188,14 @@ fn decode_response(
     }
     let (wire, headers) = text.finish().ok()?;
     response.headers = headers;
-    let body = match fill {
-        0 if body.len() as u64 == length => StoredBody::Whole(body),
-        0 => return None,
-        fill => StoredBody::Parts { fill },
-    };
+    let body = body_of(fill, length)?;
     let times = StoredTimes { received, initial_age };
     let policy = policies.of(role, &key, &response, Some(length));
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
 /// The content of a record of the store, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordDescription {
     /// The URL, or `None` for a part of a larger response: the record does not contain its URL.
     pub url: Option<String>,
@@ -206,31 +208,39 @@ pub struct RecordDescription {
     pub length: u64,
     /// Time when the response was received.
     pub received: Option<WallTime>,
+    /// Time from which on the response is no longer fresh.
+    pub expires: Option<WallTime>,
+    /// Number of records that contain the body.
+    pub parts: u64,
+    /// Whether the cache may have only some parts of the body.
+    pub is_partial: bool,
 }
 
-/// Describes a record by its head. Returns `None` if the head has another encoding.
-pub fn describe(mut head: &[u8]) -> Option<RecordDescription> {
-    let mut description =
-        RecordDescription { url: None, is_variant: false, status: None, length: 0, received: None };
-    let Ok(kind) = head.try_get_u8() else { return Some(description) };
-    let key = take_bytes(&mut head)?;
-    let mut lines = key.splitn(2, |byte| *byte == b'\n');
-    description.url = lines.next().map(|url| String::from_utf8_lossy(url).into_owned());
-    description.is_variant = kind == VARIES || lines.next().is_some_and(|rest| rest != b"part");
-    match kind {
-        RESPONSE | TARGETED_RESPONSE => {
-            description.received = Some(WallTime(take_number(&mut head)?));
-            take_number(&mut head)?;
-            head.try_get_u64().ok()?;
-            take_number(&mut head)?;
-            description.length = take_number(&mut head)?;
-            take_number(&mut head)?;
-            description.status = u16::try_from(take_number(&mut head)?).ok();
-            Some(description)
+/// Describes a record by its head. `policies` determines the lifetime of the response. Returns
+/// `None` if the head has another encoding.
+pub fn describe(mut head: &[u8], policies: &Policies) -> Option<RecordDescription> {
+    let Ok(kind) = head.try_get_u8() else { return Some(RecordDescription::default()) };
+    let key = Bytes::copy_from_slice(take_bytes(&mut head)?);
+    let role = match kind {
+        RESPONSE => Role::Proxy,
+        TARGETED_RESPONSE => Role::Gateway,
+        VARIES => {
+            let url = url_of(&key);
+            return Some(RecordDescription { url, is_variant: true, ..Default::default() });
         }
-        VARIES => Some(description),
-        _ => None,
-    }
+        _ => return None,
+    };
+    let body_of = |fill, _| match fill {
+        0 => Some(StoredBody::Whole(Bytes::new())),
+        fill => Some(StoredBody::Parts { fill }),
+    };
+    decode_response(key, (role, policies), head, body_of).map(|stored| stored.described())
+}
+
+/// Returns the URL of a cache key.
+pub fn url_of(key: &[u8]) -> Option<String> {
+    let url = key.split(|byte| *byte == b'\n').next();
+    url.map(|url| String::from_utf8_lossy(url).into_owned())
 }
 
 /// Writes a header name. A name of [`NAMES`] is written as twice its position, counted from 1. In

@@ -5,6 +5,7 @@ use crate::core::counters::{self, Counter, Counters, NamedCounts};
 use crate::core::metrics::exemplar::Exemplar;
 use crate::core::metrics::request_metrics::{CLASSES, RequestOutcome};
 use crate::core::metrics::timing::{BUCKETS, Durations};
+use crate::core::rules::Policies;
 use crate::upstream::ServerStatus;
 use crate::worker::Shared;
 use foxy_base::clock;
@@ -88,6 +89,11 @@ impl Gauges {
     /// Returns the place at which the next call must continue. No call delays the workers.
     pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
         self.shared.cache.memory.visit(from, |stored| take(stored.described()))
+    }
+
+    /// Returns the caching policy in force.
+    pub fn policies(&self) -> Policies {
+        self.shared.settings.policies()
     }
 
     /// Returns the parent proxies that recently refused a connection or the credentials. The texts

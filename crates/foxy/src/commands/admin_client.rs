@@ -75,6 +75,13 @@ impl AdminClient {
         body_of(&answer).map_err(|text| self.failed(&text))
     }
 
+    /// Asks for a page with JSON.
+    pub fn ask_for_json(&self, target: &str) -> Result<Value, Failure> {
+        let answer = self.ask("GET", target, "")?;
+        serde_json::from_str(&answer)
+            .map_err(|error| self.failed(&format!("the answer is not JSON: {error}")))
+    }
+
     /// Returns the troubles that the running foxy reports.
     pub fn troubles(&self) -> Result<Vec<String>, Failure> {
         let answer = self.exchange("GET", "/healthz", "")?;

@@ -17,6 +17,7 @@ mod configuration {
 }
 mod names;
 mod network {
+    mod admin;
     mod listeners;
     mod monitoring;
     mod named_clients;
@@ -40,6 +41,7 @@ mod stores {
     mod fsck;
     mod in_use;
     mod large_objects;
+    mod listing;
     mod mixed_stores;
     mod silent_disk;
     mod store_commands;

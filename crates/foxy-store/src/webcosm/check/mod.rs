@@ -24,6 +24,7 @@ pub use report::{
     ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport,
     SegmentState, Standing,
 };
+pub use scan::FoundRecord;
 
 use crate::layout::PAGE;
 use crate::one_file::medium::{Medium, first_written};
@@ -43,6 +44,9 @@ pub struct CheckScope {
     /// The slot (place of a segment in the file) whose records the report lists one by one.
     pub listed: Option<u32>,
 }
+
+/// A function that receives a record.
+pub type TakeRecord<'a> = dyn FnMut(FoundRecord<'_>) + 'a;
 
 /// The reason why a store cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +135,30 @@ pub fn check(
     scope: CheckScope,
     read: &mut ReadBytes<'_>,
 ) -> Result<Report, Refused> {
+    walk(medium, size, scope, read, &mut |_| {})
+}
+
+/// Checks a store of `size` bytes, and passes each record that a get would find to `take`, in the
+/// order in which the check reads the store.
+pub fn list(
+    medium: Medium,
+    size: u64,
+    read: &mut ReadBytes<'_>,
+    take: &mut TakeRecord<'_>,
+) -> Result<Report, Refused> {
+    walk(medium, size, CheckScope { records: true, listed: None }, read, take)
+}
+
+fn walk<'a>(
+    medium: Medium,
+    size: u64,
+    scope: CheckScope,
+    read: &'a mut ReadBytes<'a>,
+    take: &'a mut TakeRecord<'a>,
+) -> Result<Report, Refused> {
     let (copies, superblock) = superblocks(medium, size, read)?;
     resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
-    let mut walk = Walk::new(superblock, scope, Reader::new(read));
+    let mut walk = Walk::new(superblock, scope, Reader::new(read), take);
     let slots = walk.geometry.slots();
     if let Some(slot) = scope.listed.filter(|&slot| slot >= slots) {
         return Err(Refused::NoSuchSegment { slot, slots });

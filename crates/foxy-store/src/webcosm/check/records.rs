@@ -3,7 +3,7 @@
 
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
-use super::scan::Scan;
+use super::scan::{FoundRecord, Scan};
 use super::walk::{VisitedSegment, Walk};
 use crate::layout::PAGE;
 use crate::webcosm::format::geometry::Position;
@@ -99,9 +99,16 @@ impl Walk<'_> {
                 let finding = found.entry((listed.step, reason.name())).or_insert(new);
                 finding.misses += u64::from(*standing == Standing::Live);
             }
+            let found_record = whole.ok();
+            if let Some(record) = found_record.filter(|_| *standing == Standing::Live) {
+                (self.take)(record);
+            }
             if wanted {
                 let (tag, class, standing) = (listed.tag.0, listed.class, *standing);
-                self.listed.push(RecordReport { tag, at, class, standing, found: whole.ok() });
+                let lengths =
+                    |it: FoundRecord<'_>| (it.key, it.head.len() as u64, it.body.len() as u64);
+                let found = found_record.map(lengths);
+                self.listed.push(RecordReport { tag, at, class, standing, found });
             }
         }
         self.verified_bytes += content.len() as u64;

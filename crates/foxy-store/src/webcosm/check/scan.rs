@@ -11,8 +11,13 @@ use crate::webcosm::format::packed;
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, Index, Tag};
 
-/// A valid record: its key, the length of its head, and the length of its body, in bytes.
-pub type Whole = (Key, u64, u64);
+/// A valid record.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundRecord<'a> {
+    pub key: Key,
+    pub head: &'a [u8],
+    pub body: &'a [u8],
+}
 
 pub struct Scan<'a> {
     pub secret: &'a Secret,
@@ -29,12 +34,12 @@ impl Scan<'_> {
 
     /// Verifies a record that a summary lists. `content` is the part of the segment that contains
     /// records. Returns the record, or the reason why it is invalid.
-    pub fn listed(
+    pub fn listed<'a>(
         &self,
-        content: &[u8],
+        content: &'a [u8],
         listed: Listed,
         tag_of: impl Fn(Key) -> Tag,
-    ) -> Result<Whole, Reason> {
+    ) -> Result<FoundRecord<'a>, Reason> {
         let at = listed.step as usize * 64;
         let rest =
             content.get(at..).filter(|rest| !rest.is_empty()).ok_or(Reason::EntryImpossible)?;
@@ -50,7 +55,7 @@ impl Scan<'_> {
                     .find(|(key, ..)| tag_of(*key) == listed.tag)
                     .ok_or(Reason::OtherRecord)?;
                 let (key, start, middle, end) = found;
-                Ok((key, (middle - start) as u64, (end - middle) as u64))
+                Ok(FoundRecord { key, head: &page[start..middle], body: &page[middle..end] })
             }
             Extent::Pages(_) => {
                 let header = Header::decode(rest, self.secret).map_err(|error| match error {
@@ -75,7 +80,12 @@ impl Scan<'_> {
         }
     }
 
-    fn whole(&self, header: &Header, at: usize, rest: &[u8]) -> Result<(Whole, Extent), Reason> {
+    fn whole<'a>(
+        &self,
+        header: &Header,
+        at: usize,
+        rest: &'a [u8],
+    ) -> Result<(FoundRecord<'a>, Extent), Reason> {
         let (head, body) = (header.head_length as usize, header.body_length as usize);
         let content = rest.get(HEADER..HEADER + head + body).ok_or(Reason::EntryImpossible)?;
         if self.secret.checksum(content) != header.content {
@@ -83,7 +93,8 @@ impl Scan<'_> {
         }
         let pages = (at + HEADER + head + body).div_ceil(PAGE) - at / PAGE;
         let extent = Extent::Pages(u32::try_from(pages).unwrap_or(u32::MAX));
-        Ok(((header.key, head as u64, body as u64), extent))
+        let (head, body) = content.split_at(head);
+        Ok((FoundRecord { key: header.key, head, body }, extent))
     }
 
     /// Returns all valid records of a segment without a summary, in writing order. An opening of
@@ -108,9 +119,9 @@ impl Scan<'_> {
                     let past =
                         from + HEADER + header.head_length as usize + header.body_length as usize;
                     let rest = bytes.get(from..).unwrap_or_default();
-                    if let Ok(((key, ..), extent)) = self.whole(&header, from, rest) {
+                    if let Ok((found, extent)) = self.whole(&header, from, rest) {
                         records.push(Listed {
-                            tag: tag_of(key),
+                            tag: tag_of(found.key),
                             step: step(from),
                             class: extent.class(),
                         });

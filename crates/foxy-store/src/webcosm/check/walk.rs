@@ -2,11 +2,11 @@
 //! to the oldest. If several records have the same tag (shortened key), only the first record found
 //! is live, because it replaced the older records.
 
-use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
 use super::reader::Reader;
 use super::report::{ClassCount, JournalReport, RecordReport, Report, SegmentReport, SegmentState};
 use super::scan::Scan;
+use super::{CheckScope, TakeRecord};
 use crate::layout::PAGE;
 use crate::map::Survey;
 use crate::one_file::superblock::{CopyState, Superblock};
@@ -23,6 +23,7 @@ pub struct Walk<'a> {
     pub(super) geometry: Geometry,
     pub(super) reader: Reader<'a>,
     pub(super) scope: CheckScope,
+    pub(super) take: &'a mut TakeRecord<'a>,
     pub(super) findings: Findings,
     pub(super) verified_bytes: u64,
     pub(super) index: Index,
@@ -48,7 +49,12 @@ pub struct VisitedSegment {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(superblock: Superblock, scope: CheckScope, reader: Reader<'a>) -> Self {
+    pub fn new(
+        superblock: Superblock,
+        scope: CheckScope,
+        reader: Reader<'a>,
+        take: &'a mut TakeRecord<'a>,
+    ) -> Self {
         let geometry = Geometry::in_file(&superblock);
         let segments = (0..geometry.slots()).map(|slot| blank(&geometry, slot)).collect();
         Self {
@@ -57,6 +63,7 @@ impl<'a> Walk<'a> {
             geometry,
             reader,
             scope,
+            take,
             findings: Findings::default(),
             verified_bytes: 0,
             index: Index::new(geometry.partition_bits),

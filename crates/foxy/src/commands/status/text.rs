@@ -1,6 +1,6 @@
 //! Prints the state of a running foxy for people, at most 80 columns wide.
 
-use foxy_base::ByteSize;
+use crate::commands::figures::{bytes, count, number, percent, rate, time, uptime};
 use foxy_report::Table;
 use serde_json::Value;
 
@@ -101,44 +101,4 @@ fn shortened(path: &str) -> String {
         return path.to_owned();
     }
     format!("…{}", path.chars().skip(length + 1 - LONGEST).collect::<String>())
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_default()
-}
-
-fn count(value: &Value) -> String {
-    format!("{:.0}", number(value))
-}
-
-fn rate(value: &Value) -> String {
-    let rate = number(value);
-    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
-}
-
-fn percent(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0))
-}
-
-fn bytes(value: &Value) -> String {
-    ByteSize(number(value) as u64).to_string()
-}
-
-fn time(value: &Value) -> String {
-    match value.as_f64() {
-        None => "–".into(),
-        Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
-        Some(seconds) if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
-        Some(seconds) => format!("{seconds:.1} s"),
-    }
-}
-
-fn uptime(seconds: f64) -> String {
-    let minutes = seconds as u64 / 60;
-    match (minutes / 1440, minutes / 60 % 24) {
-        (0, 0) if minutes == 0 => format!("{seconds:.0} s"),
-        (0, 0) => format!("{minutes} min"),
-        (0, hours) => format!("{hours} h {} min", minutes % 60),
-        (days, hours) => format!("{days} d {hours} h"),
-    }
 }

@@ -1,6 +1,7 @@
-//! `foxy store`: inspects and benchmarks a store without a proxy.
+//! `foxy store`: inspects, lists and benchmarks stores.
 
 mod inspect;
+mod list;
 mod map;
 
 use crate::failure::Failure;
@@ -8,10 +9,11 @@ use clap::{ArgMatches, Command};
 
 pub fn command() -> Command {
     Command::new("store")
-        .about("Inspect and measure the disk cache, without a proxy")
+        .about("Inspect, list and measure the disk cache")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(inspect::command())
+        .subcommand(list::command())
         .subcommand(map::command())
         .subcommands(bench())
 }
@@ -29,6 +31,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         #[cfg(feature = "lab")]
         Some(("bench", matches)) => foxy_lab_cli::store_bench::run(matches),
         Some(("inspect", matches)) => inspect::run(matches),
+        Some(("list", matches)) => list::run(matches),
         Some(("map", matches)) => map::run(matches),
         _ => Err(Failure::Unusable("no command is given; `foxy store --help` lists them".into())),
     }

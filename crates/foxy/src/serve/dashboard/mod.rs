@@ -104,10 +104,14 @@ impl Dashboard {
             DataRequest::Map(store) => self.maps.map_as_json(store, clock::monotonic()),
             DataRequest::MapHistory(store) => self.maps.history_as_json(store),
             DataRequest::Segment { store, slot, most } => {
-                objects::of_segment(&self.stores, store, slot, most).await
+                let store = &self.stores.get(store)?.1;
+                objects::of_segment(store, self.proxy.policies(), slot, most).await
             }
             DataRequest::Objects(search) => match search.store {
-                Some(store) => objects::search(&self.stores.get(store)?.1, &search).await,
+                Some(store) => {
+                    let store = &self.stores.get(store)?.1;
+                    objects::search(store, self.proxy.policies(), &search).await
+                }
                 None => Some(objects::search_memory(&self.proxy, &search)),
             },
             DataRequest::Live | DataRequest::Configuration => None,

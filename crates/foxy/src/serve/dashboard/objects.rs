@@ -3,6 +3,7 @@
 
 use foxy_base::{WallTime, clock};
 use foxy_proxy::cache::{RecordDescription, describe};
+use foxy_proxy::core::rules::Policies;
 use foxy_proxy::server::Gauges;
 use foxy_store::StoreHandle;
 use foxy_store::map::{PlacedRecord, RecordFate, RecordScan};
@@ -53,13 +54,17 @@ struct ReadRecord {
 }
 
 /// Returns the result of one step of a search.
-pub async fn search(store: &StoreHandle, wanted: &ObjectSearch) -> Option<Value> {
+pub async fn search(
+    store: &StoreHandle,
+    policies: Policies,
+    wanted: &ObjectSearch,
+) -> Option<Value> {
     let from = usize::try_from(wanted.from).ok()?;
     let mut scan = RecordScan::new(0..u32::MAX, RECORDS_AT_ONCE, from);
     store.layout()?.continue_scan(&mut scan);
     let next = (scan.next < scan.parts).then_some(scan.next);
     let share = scan.next as f64 / scan.parts.max(1) as f64;
-    let (records, unread) = read(store.clone(), scan.found).await;
+    let (records, unread) = read(store.clone(), policies, scan.found).await;
     let is_wanted = |record: &&ReadRecord| {
         let url = record.description.as_ref().and_then(|it| it.url.as_deref());
         url.is_some_and(|url| wanted.matches(url))
@@ -86,12 +91,11 @@ pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
 
 /// Returns at most about `most` live objects of a segment, in the order of their places.
 pub async fn of_segment(
-    stores: &[(String, StoreHandle)],
-    store: usize,
+    store: &StoreHandle,
+    policies: Policies,
     slot: u32,
     most: usize,
 ) -> Option<Value> {
-    let (_, store) = stores.get(store)?;
     let mut scan = RecordScan::new(slot..slot.checked_add(1)?, usize::MAX, 0);
     while store.layout()?.continue_scan(&mut scan) {
         tokio::task::yield_now().await;
@@ -103,14 +107,18 @@ pub async fn of_segment(
     // Records from the whole segment are read, not only those at its start.
     let step = all.div_ceil(most.clamp(1, MAX_OF_SEGMENT)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
-    let (records, _) = read(store.clone(), chosen).await;
+    let (records, _) = read(store.clone(), policies, chosen).await;
     let records: Vec<_> = records.iter().map(record_as_json).collect();
     Some(json!({ "slot": slot, "live": all, "copied": copied, "records": records }))
 }
 
 /// Reads records in the order of their places. Returns them with the number of records that were
 /// not read, because they are large or the disk is slow.
-async fn read(store: StoreHandle, mut placed: Vec<PlacedRecord>) -> (Vec<ReadRecord>, usize) {
+async fn read(
+    store: StoreHandle,
+    policies: Policies,
+    mut placed: Vec<PlacedRecord>,
+) -> (Vec<ReadRecord>, usize) {
     placed.sort_unstable_by_key(|record| (record.slot, record.at));
     let all = placed.len();
     let mut room = MAX_BYTES;
@@ -124,7 +132,7 @@ async fn read(store: StoreHandle, mut placed: Vec<PlacedRecord>) -> (Vec<ReadRec
     let reading = move || {
         let mut records = Vec::new();
         store.read_placed(&placed, |placed, _, record| {
-            let description = describe(&record.head);
+            let description = describe(&record.head, &policies);
             records.push(ReadRecord { placed: *placed, bytes: record.len(), description });
             clock::monotonic().since(begun) < MAX_TIME
         });
@@ -150,11 +158,18 @@ fn record_as_json(record: &ReadRecord) -> Value {
     value
 }
 
-fn description_as_json(description: &RecordDescription) -> Value {
-    let RecordDescription { url, is_variant, status, length, received } = description;
-    let received = received.map(|WallTime(milliseconds)| milliseconds);
-    json!({ "url": url, "variant": is_variant, "status": status, "length": length,
-        "received_ms": received })
+/// Returns the facts about a stored object that its record contains.
+pub fn description_as_json(description: &RecordDescription) -> Value {
+    json!({
+        "url": description.url,
+        "variant": description.is_variant,
+        "status": description.status,
+        "length": description.length,
+        "received_ms": description.received.map(|WallTime(milliseconds)| milliseconds),
+        "expires_ms": description.expires.map(|WallTime(milliseconds)| milliseconds),
+        "parts": description.parts,
+        "partial": description.is_partial,
+    })
 }
 
 #[cfg(test)]

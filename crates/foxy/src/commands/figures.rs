@@ -1,0 +1,69 @@
+//! Writes figures of JSON values for people.
+
+use foxy_base::ByteSize;
+use serde_json::Value;
+
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
+}
+
+pub fn count(value: &Value) -> String {
+    format!("{:.0}", number(value))
+}
+
+pub fn rate(value: &Value) -> String {
+    let rate = number(value);
+    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+}
+
+pub fn percent(value: &Value) -> String {
+    value.as_f64().map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0))
+}
+
+pub fn bytes(value: &Value) -> String {
+    ByteSize(number(value) as u64).to_string()
+}
+
+pub fn time(value: &Value) -> String {
+    match value.as_f64() {
+        None => "–".into(),
+        Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
+        Some(seconds) if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        Some(seconds) => format!("{seconds:.1} s"),
+    }
+}
+
+pub fn uptime(seconds: f64) -> String {
+    let minutes = seconds as u64 / 60;
+    match (minutes / 1440, minutes / 60 % 24) {
+        (0, 0) if minutes == 0 => format!("{seconds:.0} s"),
+        (0, 0) => format!("{minutes} min"),
+        (0, hours) => format!("{hours} h {} min", minutes % 60),
+        (days, hours) => format!("{days} d {hours} h"),
+    }
+}
+
+/// Writes a time in milliseconds with one unit, in at most six characters.
+pub fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_one_unit() {
+        for (seconds, text) in
+            [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (172_800, "2 d")]
+        {
+            assert_eq!(span(seconds * 1000 + 999), text);
+        }
+    }
+}

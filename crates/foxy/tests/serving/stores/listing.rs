@@ -1,0 +1,41 @@
+//! Tests `foxy store list` with a running foxy, and with its store at rest.
+
+use crate::support::commands::foxy;
+use crate::support::{Foxy, Origin};
+use foxy_testkit::wait::until;
+use serde_json::Value;
+
+/// Returns the lines of `foxy store list --json` as JSON.
+fn listed(arguments: &[&str]) -> Vec<Value> {
+    let (code, out, err) = foxy(&[&["store", "list", "--json"], arguments].concat());
+    assert_eq!(code, Some(0), "{err}");
+    out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn the_objects_of_a_running_store_and_of_the_store_at_rest_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let running = Foxy::start(folder.path(), &[]);
+    for page in ["b/1", "a/2?x", "a/1", "a/bytes=3000000"] {
+        running.get(&origin.url(page));
+    }
+    let admin = running.admin.to_string();
+    let of_paths = ["--path", "*/a/*"];
+    let ask = || listed(&[&["--admin", &admin], &of_paths[..]].concat());
+    let live = until("all objects on disk", || Some(ask()).filter(|found| found.len() == 4));
+    let (code, out, _) = foxy(&["store", "list", "--admin", &admin, "--limit", "1"]);
+    assert!(code == Some(0) && out.contains("\nand 3 more; 4 objects in all, "), "{out}");
+    running.signal("TERM");
+    running.wait();
+    let path = folder.path().to_str().expect("UTF-8");
+    let at_rest = listed(&[&[path], &of_paths[..]].concat());
+    let facts = |found: &[Value]| -> Vec<_> {
+        let names = ["url", "length", "status", "parts", "received_ms", "expires_ms"];
+        found.iter().map(|object| names.map(|name| object[name].clone())).collect()
+    };
+    assert_eq!(facts(&at_rest), facts(&live));
+    let urls: Vec<_> = live.iter().filter_map(|object| object["url"].as_str()).collect();
+    assert_eq!(urls, ["a/1", "a/2?x", "a/bytes=3000000"].map(|page| origin.url(page)));
+    assert_eq!(live[2]["parts"], 3);
+}
