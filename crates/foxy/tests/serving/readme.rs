@@ -59,11 +59,14 @@ impl Stage {
         let ports = held.iter().map(|(&port, listener)| (port, number(listener))).collect();
         let stage =
             Self { folder: tempfile::tempdir().expect("a folder"), ports, page: Serving::origin() };
-        for folder in ["checkout/target/release", "settings/foxy", "tmp"] {
+        let builds = ["checkout/target/quick", "checkout/target/release"];
+        for folder in builds.into_iter().chain(["settings/foxy", "tmp"]) {
             std::fs::create_dir_all(stage.path(folder)).expect("made");
         }
-        let binary = stage.path("checkout/target/release/foxy");
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_foxy"), binary).expect("linked");
+        for build in builds {
+            let binary = stage.path(build).join("foxy");
+            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_foxy"), binary).expect("linked");
+        }
         // The local page is on this machine, so foxy needs a setting that allows this destination.
         let settings = stage.played(
             "listen = \"127.0.0.1:3128\"\nadmin = \"127.0.0.1:3129\"\nallow-destination = [\"127.0.0.0/8\"]\n\
@@ -139,8 +142,8 @@ fn make_run() -> String {
     let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
     let recipe = recipe.lines().next().expect("a recipe");
     let (build, arguments) = recipe.split_once(" -- ").expect("arguments of foxy");
-    assert!(build.starts_with("cargo run --release --bin foxy "), "{recipe}");
-    format!("exec target/release/foxy {arguments}")
+    assert!(build.starts_with("cargo run --profile quick --bin foxy "), "{recipe}");
+    format!("exec target/quick/foxy {arguments}")
 }
 
 #[test]
