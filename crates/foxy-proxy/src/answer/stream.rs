@@ -16,7 +16,7 @@ use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead, Version};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 pub(crate) enum Source<'a> {
@@ -59,9 +59,8 @@ impl Source<'_> {
 /// that wait in the sender.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
-    next: impl Future<Output = Piece>,
+    mut next: Pin<&mut impl Future<Output = Piece>>,
 ) -> Result<Piece, WriteEnd> {
-    let mut next = pin!(next);
     match poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
         Poll::Ready(piece) => Ok(piece),
         Poll::Pending => {
@@ -137,7 +136,8 @@ pub(crate) async fn carry(
     mut source: Source<'_>,
 ) -> Result<Streamed, Aborted> {
     loop {
-        match next_or_flush(sender, source.next(worker)).await? {
+        let next = pin!(source.next(worker));
+        match next_or_flush(sender, next).await? {
             Piece::Data(_) if begun.framing == Framing::Empty => {}
             Piece::Data(data) => {
                 begun.answered.response.body_bytes += data.len() as u64;

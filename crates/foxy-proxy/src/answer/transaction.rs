@@ -220,19 +220,32 @@ impl<'a, 'client> Transaction<'a, 'client> {
             self.sender.finish(Bytes::new()).await?;
             return Ok(rest.answered);
         }
-        match (&stored.body, selection) {
-            (_, Selection::Ranges(layout)) => {
-                let key = CacheKey::new(stored.key.clone());
-                let mut body = StoredBodySource::of(self.worker, stored);
-                body.send_ranges(self.worker, self.sender, &key, &layout, rest.answered).await?;
-            }
-            (StoredBody::Whole(body), _) if body.len() <= SMALL_BODY_BYTES => {
+        match (&stored.body, &selection) {
+            (StoredBody::Whole(body), Selection::Whole | Selection::Range(_))
+                if body.len() <= SMALL_BODY_BYTES =>
+            {
                 let position = |at: u64| usize::try_from(at).unwrap_or(body.len());
                 self.sender.finish(body.slice(position(rest.at)..position(rest.end))).await?;
-                return Ok(rest.answered);
+                Ok(rest.answered)
             }
-            _ => {
-                let mut body = StoredBodySource::of(self.worker, stored);
+            _ => Box::pin(self.send_body(stored, selection, rest)).await,
+        }
+    }
+
+    /// Sends the body of an answer that has begun, if the body is large or has several ranges.
+    async fn send_body(
+        &mut self,
+        stored: Arc<Stored>,
+        selection: Selection,
+        rest: UnsentRest,
+    ) -> Result<Answered, SendFailure> {
+        let key = CacheKey::new(stored.key.clone());
+        let mut body = StoredBodySource::of(self.worker, stored);
+        match selection {
+            Selection::Ranges(layout) => {
+                body.send_ranges(self.worker, self.sender, &key, &layout, rest.answered).await?;
+            }
+            Selection::Whole | Selection::Range(_) => {
                 body.send(self.worker, self.sender, rest).await?;
             }
         }

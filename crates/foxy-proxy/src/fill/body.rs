@@ -49,7 +49,7 @@ impl IncomingBody<'_> {
     /// byte. Returns the writer even if the body broke off.
     pub(crate) async fn carry(
         self,
-        mut exchange: UpstreamExchange,
+        mut exchange: Box<UpstreamExchange>,
         mut writer: Option<BodyWriter>,
         refused: &impl Fn(NotKept),
         whole: impl Fn(Option<&BodyWriter>),
@@ -108,7 +108,7 @@ impl IncomingBody<'_> {
             } else {
                 RestOfBody::NotNow
             } {
-                RestOfBody::Comes(rest) => exchange = *rest,
+                RestOfBody::Comes(rest) => exchange = rest,
                 RestOfBody::NotNow => return (Err(error), writer),
                 RestOfBody::Never => return (Err(error), None),
             }

@@ -37,8 +37,8 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
     worker.counters.add(Counter::Forwarded, 1);
     let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
     let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);
-    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
-    let request = FillRequest {
+    let exchange = Box::new(worker.upstream.exchange(outgoing).asked_by(wanted.client));
+    let request = Box::new(FillRequest {
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),
         base: wanted.key.clone(),
@@ -46,7 +46,7 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
         stale: miss.stale.clone(),
         watch: miss.watch.of_flight(flight.epoch),
         ranged: false,
-    };
+    });
     tokio::task::spawn_local(run(Rc::clone(worker), flight, request, exchange));
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn refresh(
 pub(crate) async fn run(
     worker: Rc<Worker>,
     flight: Arc<Flight>,
-    fill: FillRequest,
-    mut exchange: UpstreamExchange,
+    fill: Box<FillRequest>,
+    mut exchange: Box<UpstreamExchange>,
 ) {
     let mut ending = Ending::of(&worker, &flight, &fill.base);
     ending.result = match final_head(&worker, &flight, &fill.base, &mut exchange).await {
@@ -94,7 +94,7 @@ pub(crate) async fn receive(
     flight: &Arc<Flight>,
     fill: &FillRequest,
     mut origin: OriginHead,
-    exchange: UpstreamExchange,
+    exchange: Box<UpstreamExchange>,
 ) -> Result<Headers, UpstreamError> {
     if origin.head.status == 304
         && let Some(stale) = fill.stale.as_ref().filter(|stale| stale.validate)
@@ -175,7 +175,7 @@ pub(crate) async fn receive(
 async fn publish_validated(
     flight: &Flight,
     outcome: FlightOutcome,
-    mut exchange: UpstreamExchange,
+    mut exchange: Box<UpstreamExchange>,
 ) -> Result<Headers, UpstreamError> {
     let result = exchange.next().await.map(|_| Headers::new());
     flight.publish(outcome);

@@ -83,19 +83,19 @@ pub(crate) async fn answer_from_flight(
     transaction.sender.answered_by(reader.responder());
     if let Some((stored, hit)) = miss.as_hit_after(&transaction.wanted.head.headers, &outcome)
         && let Some(answered) =
-            serve_or_make_up(transaction, Arc::clone(stored), looked, hit, now).await?
+            Box::pin(serve_or_make_up(transaction, Arc::clone(stored), looked, hit, now)).await?
     {
         return Ok(Some(answered));
     }
     match outcome {
         FlightOutcome::Unconfirmed => Ok(None),
         FlightOutcome::Failed(error) => {
-            transaction.error(ErrorReason::Upstream(error)).await.map(Some)
+            Box::pin(transaction.error(ErrorReason::Upstream(error))).await.map(Some)
         }
         FlightOutcome::Revalidated(stored, _) => {
             let now = clock::steady();
             let hit = Hit::revalidated(&stored, miss.reason, now);
-            serve_or_make_up(transaction, stored, looked, hit, now).await
+            Box::pin(serve_or_make_up(transaction, stored, looked, hit, now)).await
         }
         FlightOutcome::Response(head) => {
             let outcome = CacheStatus::Forwarded {
@@ -134,7 +134,7 @@ async fn respond(
         return transaction.not_modified(&flight.head.headers, age, outcome).await.map(Some);
     }
     if reader.is_late() {
-        return rest::from_beginning(transaction, reader, flight, outcome).await;
+        return Box::pin(rest::from_beginning(transaction, reader, flight, outcome)).await;
     }
     let head = StreamedHead::of_flight(flight, outcome);
     let begun = head.begin(worker, transaction.sender, wanted.options);
@@ -142,7 +142,7 @@ async fn respond(
     match stream::carry(worker, transaction.sender, wanted.options, begun, source).await? {
         Streamed::Whole(answered) => Ok(Some(answered)),
         Streamed::LeftBehind(begun) => {
-            rest::catch_up(transaction, reader, flight, begun).await.map(Some)
+            Box::pin(rest::catch_up(transaction, reader, flight, begun)).await.map(Some)
         }
     }
 }

@@ -179,7 +179,8 @@ pub(crate) async fn complete(
         return Ok(None);
     };
     let start = Start::Stored(Hit { source: HitSource::Memory, ttl, permit: None });
-    let answered = send_slices(transaction, miss, Arc::clone(&set), start, None).await?;
+    let sent = send_slices(transaction, miss, Arc::clone(&set), start, None);
+    let answered = Box::pin(sent).await?;
     if answered.is_some() {
         keep_under(worker, &wanted.key, &wanted.key, &set, &miss.watch);
     }

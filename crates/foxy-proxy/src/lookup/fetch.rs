@@ -32,11 +32,12 @@ pub(crate) async fn answer_or_fetch(
         let mut miss = None;
         let answered = match super::answer(transaction).await? {
             Lookup::Answered(answered) => Some(answered),
-            Lookup::Lost(lost) => make_up(transaction, lost).await?,
+            Lookup::Lost(lost) => Box::pin(make_up(transaction, lost)).await?,
             Lookup::Refresh { stored, key, hit } => {
                 let Transaction { worker, wanted, looked, .. } = *transaction;
                 refresh(worker, wanted, &stored, key, transaction.watch());
-                serve_or_make_up(transaction, stored, looked, hit, clock::steady()).await?
+                let now = clock::steady();
+                Box::pin(serve_or_make_up(transaction, stored, looked, hit, now)).await?
             }
             Lookup::Refused => None,
             Lookup::Miss { found, reason, validate } => {
@@ -50,10 +51,11 @@ pub(crate) async fn answer_or_fetch(
             return Ok(Fetched::Answered(answered));
         }
         if miss.is_none() && transaction.control.only_if_cached {
-            return transaction.error(ErrorReason::OnlyIfCached).await.map(Fetched::Answered);
+            let error = Box::pin(transaction.error(ErrorReason::OnlyIfCached)).await;
+            return error.map(Fetched::Answered);
         }
         let miss = miss.unwrap_or_else(|| Miss::of_lost_body(transaction.watch()));
-        if let Some(fetched) = fetch(transaction, miss).await? {
+        if let Some(fetched) = Box::pin(fetch(transaction, miss)).await? {
             return Ok(fetched);
         }
         transaction.look_again();
@@ -73,7 +75,7 @@ async fn fetch(
     let range = range.filter(|range| *range != UpstreamRange::Whole);
     if head_only || (range.is_some() && !miss.validates()) {
         if let Some(range) = range.filter(|_| !head_only)
-            && let Some(answered) = by_slices::answer(transaction, &miss, &range).await?
+            && let Some(answered) = Box::pin(by_slices::answer(transaction, &miss, &range)).await?
         {
             return Ok(Some(Fetched::Answered(answered)));
         }
@@ -102,7 +104,7 @@ async fn fetch(
             Boarding::Follows(reader) => {
                 worker.counters.add(Counter::Collapsed, 1);
                 let late = reader.is_late();
-                let got = match follow(transaction, &miss, &reader).await? {
+                let got = match Box::pin(follow(transaction, &miss, &reader)).await? {
                     Followed::Answered(answered) => Some(answered),
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
@@ -116,15 +118,17 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (landed(transaction, stored, miss.watch.looked()).await?, false);
+                let looked = miss.watch.looked();
+                break (Box::pin(landed(transaction, stored, looked)).await?, false);
             }
         }
     };
     if got.is_none() && !leads {
-        got = lead_alone(transaction, &miss).await?;
+        got = Box::pin(lead_alone(transaction, &miss)).await?;
     }
     if got.is_none() {
-        got = lead_alone(transaction, &Miss { stale: None, ..miss }).await?;
+        let miss = Miss { stale: None, ..miss };
+        got = Box::pin(lead_alone(transaction, &miss)).await?;
     }
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
 }
@@ -144,7 +148,7 @@ async fn answer_while_servers_rest(
     let Some(hit) = stale.hit_after(ERROR, &wanted.head.headers, now) else { return Ok(None) };
     let hit = Hit { source: HitSource::Memory, ..hit };
     let (stored, looked) = (Arc::clone(&stale.stored), miss.watch.looked());
-    serve_or_make_up(transaction, stored, looked, hit, now).await
+    Box::pin(serve_or_make_up(transaction, stored, looked, hit, now)).await
 }
 
 /// Fetches without other requests if the last response of the URL could answer no other request.
@@ -158,7 +162,7 @@ async fn fetch_for_one(
     let refusals = &worker.shared.refusals;
     let is_for_one = miss.stale.is_none()
         && refusals.expect_for_one(&wanted.key, has_authorization, clock::steady());
-    if is_for_one { lead_alone(transaction, miss).await } else { Ok(None) }
+    if is_for_one { Box::pin(lead_alone(transaction, miss)).await } else { Ok(None) }
 }
 
 /// Joins a flight of the URL, but not the flight that the reader `left` has left. If there is no
@@ -211,7 +215,8 @@ async fn lead(
     loop {
         match reader.event(true).await {
             FlightEvent::Interim(head) => {
-                forward::interim(transaction.sender, transaction.wanted.options, head).await?
+                let options = transaction.wanted.options;
+                Box::pin(forward::interim(transaction.sender, options, head)).await?
             }
             FlightEvent::Outcome(outcome) => {
                 return answer_from_flight(transaction, miss, &reader, outcome, false).await;

@@ -58,7 +58,7 @@ pub(crate) async fn serve_stored(
     }
     let range = match range {
         Some(RangeAnswer::Unsatisfiable) => {
-            let answered = transaction.unsatisfiable(stored.length, outcome).await?;
+            let answered = Box::pin(transaction.unsatisfiable(stored.length, outcome)).await?;
             return Ok(Served::Answered(answered));
         }
         Some(range) => range,

@@ -216,7 +216,7 @@ pub(crate) fn begin(
         Some((tls, is_balanced)) => tokio::task::spawn_local(async move {
             began.begin_wait(Instant::now());
             if let Some((accepted, peer)) =
-                prepare(&worker, tls, stream, peer, is_balanced, &place).await
+                Box::pin(prepare(&worker, tls, stream, peer, is_balanced, &place)).await
             {
                 let AcceptedTls { transport, presented } = accepted;
                 let state = ConnectionState { presented, ..state };

@@ -61,10 +61,11 @@ pub(crate) async fn serve(
             ClientProtocol::Http1 => serve_requests(&worker, &mut connection, peer, &state).await,
             ClientProtocol::Http2 => {
                 state.idle.set(false);
-                return http2::serve(&worker, &mut connection, peer, &state.activity).await;
+                let served = http2::serve(&worker, &mut connection, peer, &state.activity);
+                return Box::pin(served).await;
             }
             ClientProtocol::Other(destination) => {
-                serve_tunnel(&worker, &mut connection, peer, &state, destination).await
+                Box::pin(serve_tunnel(&worker, &mut connection, peer, &state, destination)).await
             }
         };
         let inside = match next {
@@ -72,7 +73,7 @@ pub(crate) async fn serve(
             NextStep::Move => return worker.give_away(connection.stream, peer),
             NextStep::Close | NextStep::ReadRequest => return,
         };
-        match intercepting::enter(&worker, connection, inside).await {
+        match Box::pin(intercepting::enter(&worker, connection, inside)).await {
             Some(entered) => connection = entered,
             None => return,
         }
@@ -231,7 +232,7 @@ async fn serve_request(
             let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
             let read = ReadRequest::words(receiver.unread());
             let log = RequestLog::begin(worker, peer, started, read, &progress);
-            let result = answer::error(worker, &mut sender, CLOSING, reason).await;
+            let result = Box::pin(answer::error(worker, &mut sender, CLOSING, reason)).await;
             let ended = Ended::from(result);
             log.end(&ended, sender.sent(), false);
             state.activity.begin_wait(Instant::now());

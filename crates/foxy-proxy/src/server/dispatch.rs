@@ -33,6 +33,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// Answers one request. Returns how it ended, and the number of bytes sent to the client.
+///
+/// A future is as large as its largest step, and each caller copies it. So the steps that no hit in
+/// memory needs are in boxes (docs/decisions/futures.md).
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
@@ -55,7 +58,8 @@ pub(crate) async fn request(
     sender.sent_by(asker.user.clone());
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
         let result =
-            purger::explain(worker, &mut sender, (head, options), (body, over), &asker).await;
+            Box::pin(purger::explain(worker, &mut sender, (head, options), (body, over), &asker))
+                .await;
         return finish(&mut receiver, settings, &sender, result).await;
     }
     let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
@@ -65,24 +69,28 @@ pub(crate) async fn request(
         Plan::Refuse(ErrorReason::NotAProxyRequest) | Plan::LookUp(..) | Plan::Forward(..)
     );
     if let Some(file) = file.filter(|_| is_for_file) {
-        let result = auto_config(worker, &mut sender, options, file).await;
+        let result = Box::pin(auto_config(worker, &mut sender, options, file)).await;
         return finish(&mut receiver, settings, &sender, result).await;
     }
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: ends };
     let (wanted, reason, update) = match planned {
-        Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, ends)).await,
+        Plan::Tunnel(origin) => {
+            return Box::pin(tunnel(worker, client, head, options, (origin, ends))).await;
+        }
         Plan::Refuse(reason) => {
-            let result = refused(worker, &mut sender, (head, options), reason, text).await;
+            let refusal = refused(worker, &mut sender, (head, options), reason, text);
+            let result = Box::pin(refusal).await;
             return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::AnswerHere => {
-            let result = methods(&mut sender, options).await;
+            let result = Box::pin(methods(&mut sender, options)).await;
             return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::Purge(key) => {
             let key = key_of(key);
-            let result = purger::answer(worker, &mut sender, (head, options), peer, &key).await;
+            let purge = purger::answer(worker, &mut sender, (head, options), peer, &key);
+            let result = Box::pin(purge).await;
             return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::Forward(origin, key, reason) => (wanted(origin, key), reason, None),
@@ -99,12 +107,12 @@ pub(crate) async fn request(
         }
     };
     let request = Forward { wanted: &wanted, body, reason, update };
-    let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
+    let result = Box::pin(forward::forward(worker, &mut receiver, &mut sender, request)).await;
     let bytes = sender.sent();
     match result {
         Ok(Forwarded::Answered(answered)) => (Ended::Answered(answered), bytes),
         Ok(Forwarded::Switched(head, stream, rest)) => {
-            switched(worker, client, head, stream, rest, reason).await
+            Box::pin(switched(worker, client, head, stream, rest, reason)).await
         }
         Err(aborted) => (Ended::Aborted(aborted), bytes),
     }

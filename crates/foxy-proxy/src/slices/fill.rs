@@ -57,7 +57,7 @@ pub(crate) async fn run(
     worker: Rc<Worker>,
     flight: Arc<Flight>,
     slice: SliceRequest,
-    mut exchange: UpstreamExchange,
+    mut exchange: Box<UpstreamExchange>,
 ) {
     let mut ending = Ending::of(&worker, &flight, &slice.flight_name);
     let origin = match final_head(&worker, &flight, &slice.base, &mut exchange).await {
@@ -86,7 +86,8 @@ pub(crate) async fn run(
             flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unsatisfiable | SliceAnswer::Other => {
-            ending.result = receive_whole(&worker, &flight, slice, origin, exchange).await;
+            let received = receive_whole(&worker, &flight, slice, origin, exchange);
+            ending.result = Box::pin(received).await;
         }
     }
 }
@@ -98,7 +99,7 @@ async fn receive_whole(
     flight: &Arc<Flight>,
     slice: SliceRequest,
     origin: OriginHead,
-    exchange: UpstreamExchange,
+    exchange: Box<UpstreamExchange>,
 ) -> Result<Headers, UpstreamError> {
     let key = slice.base.part();
     if origin.head.status == 200 {

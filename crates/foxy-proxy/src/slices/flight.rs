@@ -149,7 +149,7 @@ fn start(
         watch: watch.of_flight(flight.epoch),
         list: slice.list.cloned(),
     };
-    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
+    let exchange = Box::new(worker.upstream.exchange(outgoing).asked_by(wanted.client));
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 

@@ -18,6 +18,7 @@ use foxy_base::clock;
 use foxy_http::Headers;
 use foxy_rules::Span;
 use foxy_rules::partial::{slice_of, strong_validator};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -137,7 +138,8 @@ async fn read(
 ) -> Result<FetchProgress, Aborted> {
     let mut passed = fetched.span.first;
     while *at <= last.min(fetched.span.last) {
-        let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
+        let next = pin!(fetched.reader.next());
+        let data = match stream::next_or_flush(sender, next).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
             // The last slice of an object may be shorter than the other slices.
