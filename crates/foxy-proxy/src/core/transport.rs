@@ -78,6 +78,12 @@ impl Transport {
         }
     }
 
+    /// Waits until the socket has received bytes or the end of the stream. Needs no buffer. With
+    /// TLS, the caller must have read all decrypted bytes before.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        poll_fn(|context| self.with_socket(|socket| socket.poll_read_ready(context))).await
+    }
+
     /// Returns true if the peer has sent neither application bytes nor the end of the stream. Reads
     /// from the kernel, because the async runtime remembers only the result of its last poll.
     pub(crate) fn is_silent(&mut self) -> bool {

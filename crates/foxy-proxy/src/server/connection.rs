@@ -22,11 +22,18 @@ use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+/// A connection that has been idle for this time frees its buffer and the future that reads
+/// requests.
+const REST_AFTER: Duration = Duration::from_secs(2);
+
 enum NextStep {
     ReadRequest,
+    /// The connection has been idle since this time, and rests until the client sends bytes.
+    Rest(Instant),
     Close,
     Enter(Inside),
     /// The idle connection moves to another proxy.
@@ -52,13 +59,28 @@ pub(crate) async fn serve(
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     connection.presented.clone_from(&state.presented);
     connection.aimed_at = state.aimed_at;
+    // After the TLS handshake, the first bytes of the client may already be decrypted.
+    let mut may_rest = matches!(connection.stream, Transport::Plain(_));
+    let (mut idle_since, mut is_http1) = (Instant::now(), false);
     loop {
         state.idle.set(connection.buffer.is_empty());
-        state.activity.begin_wait(Instant::now());
-        let next = match detect_protocol(&worker, &mut connection).await {
+        state.activity.begin_wait(idle_since);
+        let deadline = idle_since + worker.settings().client_idle;
+        let protocol = match may_rest && connection.buffer.is_empty() {
+            true => rest(&worker, &mut connection, deadline).await,
+            false => None,
+        };
+        let protocol = match protocol {
+            Some(protocol) => protocol,
+            None if is_http1 => ClientProtocol::Http1,
+            None => detect_protocol(&worker, &mut connection, deadline).await,
+        };
+        let next = match protocol {
             ClientProtocol::Nothing => return connection.stream.say_goodbye(),
             ClientProtocol::Unknown => return worker.give_away(connection.stream, peer),
-            ClientProtocol::Http1 => serve_requests(&worker, &mut connection, peer, &state).await,
+            ClientProtocol::Http1 => {
+                Box::pin(serve_requests(&worker, &mut connection, peer, &state)).await
+            }
             ClientProtocol::Http2 => {
                 state.idle.set(false);
                 let served = http2::serve(&worker, &mut connection, peer, &state.activity);
@@ -69,14 +91,38 @@ pub(crate) async fn serve(
             }
         };
         let inside = match next {
+            NextStep::Rest(since) => {
+                (idle_since, is_http1, may_rest) = (since, true, true);
+                continue;
+            }
             NextStep::Enter(inside) => inside,
             NextStep::Move => return worker.give_away(connection.stream, peer),
             NextStep::Close | NextStep::ReadRequest => return,
         };
         match Box::pin(intercepting::enter(&worker, connection, inside)).await {
-            Some(entered) => connection = entered,
+            Some(entered) => {
+                connection = entered;
+                (idle_since, is_http1, may_rest) = (Instant::now(), false, false);
+            }
             None => return,
         }
+    }
+}
+
+/// Waits until an idle client sends bytes. Returns what the connection becomes instead, if the
+/// client sends nothing until `deadline`, or if the connection moves to another proxy.
+async fn rest(
+    worker: &Worker,
+    connection: &mut ClientConnection,
+    deadline: Instant,
+) -> Option<ClientProtocol> {
+    let can_move = connection.can_move();
+    tokio::select! {
+        biased;
+        is_there = connection.wait_for_bytes(deadline) => {
+            (!is_there).then_some(ClientProtocol::Nothing)
+        }
+        () = worker.has_left(), if can_move => Some(ClientProtocol::Unknown),
     }
 }
 
@@ -115,7 +161,7 @@ async fn serve_requests(
                 }
                 return NextStep::Close;
             }
-            last @ (NextStep::Enter(_) | NextStep::Move) => return last,
+            last @ (NextStep::Enter(_) | NextStep::Move | NextStep::Rest(_)) => return last,
         }
         if worker.shared.is_leaving() && *worker.course.borrow() == Course::Stop {
             return NextStep::Close;
@@ -137,13 +183,16 @@ enum ClientProtocol {
 
 /// Detects the client's protocol. With TLS, the handshake (ALPN) tells it. Without TLS, the first
 /// bytes tell it (RFC 9113 §3.3, §3.4).
-async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
+async fn detect_protocol(
+    worker: &Worker,
+    connection: &mut ClientConnection,
+    mut deadline: Instant,
+) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
         Some(_) => return ClientProtocol::Http1,
         None => {}
     }
-    let mut deadline = Instant::now() + worker.settings().client_idle;
     loop {
         let begun = &connection.buffer[..];
         let is_http1 =
@@ -214,7 +263,8 @@ async fn serve_request(
     let can_move = connection.can_move();
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
     state.idle.set(!receiver.has_begun());
-    let (mut head, body) = match read_head(worker, &mut receiver, state, can_move).await {
+    let now = Instant::now();
+    let (mut head, body) = match read_head(worker, &mut receiver, state, can_move, now).await {
         Ok(Some(found)) => found,
         Ok(None) => return NextStep::Move,
         // The client speaks another protocol and cannot read an HTTP answer. So the connection
@@ -222,7 +272,10 @@ async fn serve_request(
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return NextStep::Close;
         }
-        Err(ReadEnd::Timeout) if !receiver.has_begun() => return NextStep::Close,
+        Err(ReadEnd::Timeout) if !receiver.has_begun() => {
+            let rests = worker.settings().client_idle > REST_AFTER;
+            return if rests { NextStep::Rest(now) } else { NextStep::Close };
+        }
         Err(end) => {
             let reason = match end {
                 ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
@@ -287,20 +340,23 @@ const fn is_error(ended: &Ended) -> bool {
     matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
-/// Reads a request head. The first byte must arrive within the time limit for idle connections.
-/// From the first byte on, the time limit for a head applies. Returns `None` if the connection moves
-/// to another proxy.
+/// Reads a request head. The first byte must arrive before the connection rests, or within the time
+/// limit for idle connections. From the first byte on, the time limit for a head applies. Returns
+/// `None` if the connection moves to another proxy. `now` is the time at which the wait begins.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
     state: &ConnectionState,
     can_move: bool,
+    now: Instant,
 ) -> Result<Option<(RequestHead, BodyLength)>, ReadEnd> {
     let ConnectionState { idle, activity, .. } = state;
-    let now = Instant::now();
     activity.begin_wait(now);
     let mut deadline = now
-        + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
+        + match idle.get() {
+            true => worker.settings().client_idle.min(REST_AFTER),
+            false => worker.settings().client_head,
+        };
     loop {
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {

@@ -205,3 +205,21 @@ fn a_stop_lets_the_request_in_progress_end() {
     assert_eq!(client.answer(false).body, b"late");
     drop(idle);
 }
+
+#[test]
+fn a_connection_that_rested_serves_its_next_request() {
+    const LONGER_THAN_REST: Duration = Duration::from_millis(2200);
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"x"));
+    let proxy = forward_proxy();
+    let request = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/"));
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        std::thread::sleep(LONGER_THAN_REST);
+        client.send(request.repeat(2).as_bytes());
+        assert_eq!(
+            (client.answer(false).body, client.answer(false).body),
+            (b"x".into(), b"x".into())
+        );
+    }
+    assert_eq!(origin.requests(), 1);
+}

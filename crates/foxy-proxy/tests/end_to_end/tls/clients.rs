@@ -239,6 +239,22 @@ fn a_connection_that_stays_idle_is_closed_as_tls_closes() {
     assert!(answer.ends_with('x'), "{answer}");
 }
 
+#[test]
+fn a_tls_connection_that_rested_serves_its_next_request() {
+    let authority = TestAuthority::new();
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"x"));
+    let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |settings| {
+        settings.client_idle = Duration::from_secs(4);
+    });
+    let mut client = connect(&proxy, &authority, "a.test");
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
+    std::thread::sleep(Duration::from_millis(2200));
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
+    let mut answers = String::new();
+    client.read_to_string(&mut answers).expect("closed as TLS closes");
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 2, "{answers}");
+}
+
 #[tokio::test]
 async fn a_client_that_offers_http_2_speaks_it() {
     let authority = TestAuthority::new();
