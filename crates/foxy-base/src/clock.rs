@@ -18,7 +18,7 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock: the date and time of the machine. An operator or NTP may set it back. A time
+/// The wall clock: the date and time of the machine. An operator or NTP may set it back. A time
 /// before 1970 counts as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
@@ -27,17 +27,17 @@ pub fn wall() -> WallTime {
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The steady clock: the civil clock (date and time) without its backward steps. It measures the
-/// age of responses. It may be ahead of the civil clock.
+/// The steady clock: the wall clock (date and time) without its backward steps. It measures the age
+/// of responses. It may be ahead of the wall clock.
 #[must_use]
 pub fn steady() -> WallTime {
     let (monotonic, civil) = (monotonic(), wall());
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Returns the time of the steady clock after a step of the civil clock. Reads the monotonic and
-/// the civil clock. Repeats both readings if the thread was preempted between the readings, because
-/// such a pause would look like another step.
+/// Returns the time of the steady clock after a step of the wall clock. Reads the monotonic and the
+/// wall clock. Repeats both readings if the thread was preempted between the readings, because such
+/// a pause would look like another step.
 fn step() -> WallTime {
     /// If the monotonic clock advances by more than this during the readings, the thread was
     /// interrupted.
@@ -50,13 +50,13 @@ fn step() -> WallTime {
     }
 }
 
-/// Moves the steady clock (the civil clock without backward steps) forward to at least `steady`.
+/// Moves the steady clock (the wall clock without backward steps) forward to at least `steady`.
 pub fn resume(steady: WallTime) {
     STEADY.resume(steady, wall(), monotonic());
 }
 
-/// Converts a time of the steady clock to civil time. Subtracts the time by which the steady clock
-/// is ahead of the civil clock now.
+/// Converts a time of the steady clock to wall-clock time. Subtracts the time by which the steady
+/// clock is ahead of the wall clock now.
 #[must_use]
 pub fn civil(steady: WallTime) -> WallTime {
     let (civil, now) = (wall(), self::steady());
@@ -71,21 +71,21 @@ pub fn thread_processor_time() -> Duration {
     Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }
 
-/// The clock behind [`steady`]. It advances at the pace of the monotonic clock. If the civil clock
+/// The clock behind [`steady`]. It advances at the pace of the monotonic clock. If the wall clock
 /// steps forward, the steady clock follows, because the machine may have slept. The steady clock
-/// ignores backward steps of the civil clock.
+/// ignores backward steps of the wall clock.
 #[derive(Debug)]
 struct Steady {
     /// Milliseconds by which the steady clock is ahead of the monotonic clock.
     ahead: AtomicU64,
-    /// Milliseconds by which the civil clock was ahead of the monotonic clock after the civil
-    /// clock's last step.
+    /// Milliseconds by which the wall clock was ahead of the monotonic clock after the wall clock's
+    /// last step.
     civil_ahead: AtomicU64,
     stepping: Mutex<()>,
 }
 
-/// Tolerance in milliseconds for a change of the difference between civil and monotonic clock. A
-/// larger change counts as a step of the civil clock.
+/// Tolerance in milliseconds for a change of the difference between wall and monotonic clock. A
+/// larger change counts as a step of the wall clock.
 const STEP_TOLERANCE_MS: u64 = 500;
 
 impl Steady {
@@ -93,8 +93,8 @@ impl Steady {
         Self { ahead: AtomicU64::new(0), civil_ahead: AtomicU64::new(0), stepping: Mutex::new(()) }
     }
 
-    /// Returns the steady time for readings of the civil and the monotonic clock. Returns `None` if
-    /// the civil clock has stepped.
+    /// Returns the steady time for readings of the wall and the monotonic clock. Returns `None` if
+    /// the wall clock has stepped.
     fn without_step(&self, civil: WallTime, monotonic: Instant) -> Option<WallTime> {
         let since = millis(monotonic);
         let seen = civil.0.saturating_sub(since);
@@ -102,7 +102,7 @@ impl Steady {
         (!is_step).then(|| WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since)))
     }
 
-    /// Returns the steady time for readings of the civil and the monotonic clock. The caller must
+    /// Returns the steady time for readings of the wall and the monotonic clock. The caller must
     /// read both clocks together: a delay between the readings counts as a step.
     fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
         self.without_step(civil, monotonic).unwrap_or_else(|| {
@@ -143,7 +143,7 @@ mod tests {
         Instant(hours * HOUR * 1_000_000)
     }
 
-    /// Returns the hour of the steady clock. The civil clock shows hour `civil`, and `hours` hours
+    /// Returns the hour of the steady clock. The wall clock shows hour `civil`, and `hours` hours
     /// have passed on the monotonic clock.
     fn at(steady: &Steady, civil: u64, hours: u64) -> u64 {
         steady.at(WallTime(civil * HOUR), passed(hours)).0 / HOUR

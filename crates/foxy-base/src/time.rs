@@ -35,7 +35,7 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Civil time in milliseconds since the Unix epoch, for logs and HTTP dates.
+/// Wall-clock time in milliseconds since the Unix epoch, for logs and HTTP dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub u64);
 

@@ -86,7 +86,8 @@ pub struct Uring {
     /// Number of entries of transfers in the ring or in the kernel. The entry that polls the bell
     /// does not count.
     started: usize,
-    /// Largest permitted value of `started`. Operations beyond it wait in `backlog`.
+    /// Maximum number of transfers in the ring or in the kernel. Further transfers wait in
+    /// `backlog`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
@@ -155,8 +156,8 @@ impl Uring {
         }
     }
 
-    /// Moves transfers that wait for space from the backlog to the ring. The next call of `turn`
-    /// passes them to the kernel.
+    /// Moves transfers from the backlog to the ring, as far as the ring has space. The next call of
+    /// `turn` passes them to the kernel.
     fn fill(&mut self) {
         if !self.armed {
             let watch =

@@ -1,5 +1,5 @@
 //! The log files of lab commands. Reads request logs and summarizes their lines. Writes the logs of
-//! the Multiplier and the Collector, the two servers of LEAP.
+//! the Multiplier and the Collector (common parent proxy), the two servers of LEAP.
 
 use super::arguments::{option, path, positive};
 use clap::{Arg, ArgMatches, value_parser};

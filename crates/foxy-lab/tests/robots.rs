@@ -34,7 +34,7 @@ fn polymix() -> (Workload, PolyMix4) {
     (workload, knobs)
 }
 
-/// A plan in which all robots are active until this number of requests have started.
+/// A plan in which all robots (clients) are active until this number of requests have started.
 struct Until(u64);
 
 impl Plan for Until {

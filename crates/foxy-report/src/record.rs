@@ -220,7 +220,8 @@ pub enum Record {
         /// Reason in a few words.
         reason: String,
     },
-    /// A subject whose result must not be compared, because a condition of the verdict failed.
+    /// A subject whose result must not be compared, because a condition of the verdict (agreement
+    /// with the paper) failed.
     NoVerdict {
         /// Name of the proxy, store scheme or engine.
         subject: String,

@@ -1,6 +1,6 @@
-//! Prints a fixture: the store file of a scheme in the current disk format, as text. Run this
-//! example before a change of the format, and save the output in tests/fixtures. Then a test can
-//! open a store of the old format:
+//! Prints a fixture: the store file of a storage scheme in the current disk format, as text. Run
+//! this example before a change of the format, and save the output in tests/fixtures. Then a test
+//! can open a store of the old format:
 //!
 //! `cargo run -p foxy-schemes --example fixture -- webcosm`
 //!

@@ -187,14 +187,14 @@ impl Index {
         self.policy.coldest_first()
     }
 
-    /// Returns the entries whose first slot is in `from..to`.
+    /// Returns the entries whose first slot (512 bytes) is in `from..to`.
     pub fn beginning_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Returns the live entries that overlap the slots `from..to`, from the last to the first. The
-    /// search stops at the first live entry that ends before the range, because live entries never
-    /// overlap each other.
+    /// Returns the live entries that overlap the slots (512 bytes each) `from..to`, from the last
+    /// to the first. The search stops at the first live entry that ends before the range, because
+    /// live entries never overlap each other.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
         near.map(|&(_, id)| id)

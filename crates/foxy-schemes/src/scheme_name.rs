@@ -1,61 +1,63 @@
-//! The names of the schemes. The table [`crate::SCHEMES`] describes the schemes. A new scheme needs
-//! its own files, a name here, and a row in that table.
+//! The names of the storage schemes. The table [`crate::SCHEMES`] describes the schemes. A new
+//! scheme needs its own files, a name here, and a row in that table.
 
 use crate::{SCHEMES, SchemeRow, SchemeSettings};
 use foxy_store::{Observer, Scheme};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a scheme in settings and reports.
+/// The name of a storage scheme in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// The scheme `Ufs` on a pool of threads, like Squid's aufs. It refuses requests that open
-    /// files while the threads' queue is long.
+    /// The storage scheme `Ufs` on a pool of threads, like Squid's aufs. It refuses requests that
+    /// open files while the threads' queue is long.
     Aufs,
     /// One file for each record size.
     Buddy,
     /// One file that is a ring of 1 MiB stripes, like Squid's coss. A new stripe overwrites the
     /// oldest.
     Coss,
-    /// The scheme `Ufs` with a separate process for disk operations, like Squid's diskd. It refuses
-    /// requests that open files while that process is busy.
+    /// The storage scheme `Ufs` with a separate process for disk operations, like Squid's diskd. It
+    /// refuses requests that open files while that process is busy.
     Diskd,
-    /// The scheme `Packetizer`, but reads wait until several can start in the order of their disk
-    /// places.
+    /// The storage scheme `Packetizer`, but reads wait until several can start in the order of
+    /// their disk places.
     LazyReads,
-    /// The scheme `LazyReads`, but records of one origin server are written side by side.
+    /// The storage scheme `LazyReads`, but records of one origin server are written side by side.
     LazyReadsLoc,
     /// One file per record and one directory per origin server.
     MultipleDirs,
     /// The scheme stores nothing.
     Null,
-    /// The scheme `Stream`, but contiguous records are collected and written as whole 8 KiB pages.
+    /// The storage scheme `Stream`, but contiguous records are collected and written as whole 8 KiB
+    /// pages.
     Packetizer,
     /// One file per record. All files are in one directory.
     SingleDirectory,
-    /// The scheme `Ufs`, but with all files of an origin server in one directory.
+    /// The storage scheme `Ufs`, but with all files of an origin server in one directory.
     Squidl,
     /// Small records share large files, which Squid-M maps into memory. Larger records have their
     /// own files, like `Ufs`.
     Squidm,
-    /// The scheme `Squidm`, but with small records grouped by origin server. A small record lies
-    /// within one page if a page has space for it.
+    /// The storage scheme `Squidm`, but with small records grouped by origin server. A small record
+    /// lies within one page if a page has space for it.
     Squidmla,
-    /// One file in which each record takes the next free slots.
+    /// One file in which each record takes the next free slots (512 bytes each).
     Stream,
-    /// The scheme `Packetizer`, but records of one origin server are written side by side.
+    /// The storage scheme `Packetizer`, but records of one origin server are written side by side.
     StreamLoc,
     /// One file, in which a page buffer collects records. Unlike `Packetizer`, the store recovers
     /// after a crash.
     StreamPacketizer,
     /// One file per record in two levels of directories, like Squid.
     Ufs,
-    /// Foxy's own engine and the default scheme: a log of segments, to which records are appended.
+    /// Foxy's own engine and the default storage scheme: a log of segments, to which records are
+    /// appended.
     Webcosm,
 }
 
 impl SchemeName {
-    /// Returns the row of this scheme in the table.
+    /// Returns the row of this storage scheme in the table.
     pub fn row(self) -> &'static SchemeRow {
         SCHEMES
             .iter()
@@ -63,7 +65,7 @@ impl SchemeName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Creates a scheme. The scheme opens no file before [`Scheme::start`].
+    /// Creates a storage scheme. The scheme opens no file before [`Scheme::start`].
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
         self.row().make(settings, observer)
@@ -76,7 +78,7 @@ impl fmt::Display for SchemeName {
     }
 }
 
-/// The error for a text that names no scheme.
+/// The error for a text that names no storage scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheme(pub String);
 

@@ -34,40 +34,41 @@ pub enum UfsReclaim {
     EverySecond,
 }
 
-/// Settings of a scheme.
+/// Settings of a storage scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
-    /// The settings that every store has, whatever its scheme.
+    /// The settings that every store has, whatever its storage scheme.
     pub store: StoreSettings,
     /// The replacement policy.
     pub policy: PolicyName,
-    /// How the scheme `ufs` spreads files over directories.
+    /// How the storage scheme `ufs` spreads files over directories.
     pub ufs_mapping: UfsMapping,
-    /// When the scheme `ufs` evicts records.
+    /// When the storage scheme `ufs` evicts records.
     pub ufs_reclaim: UfsReclaim,
-    /// Number of disk operations in flight at which the scheme `aufs` refuses gets and puts as
-    /// busy.
+    /// Number of disk operations in flight at which the storage scheme `aufs` refuses gets and puts
+    /// as busy.
     pub aufs_queue: usize,
-    /// Number of disk operations in flight at which the scheme `diskd` refuses gets and puts as
-    /// busy. Squid calls this limit Q1.
+    /// Number of disk operations in flight at which the storage scheme `diskd` refuses gets and
+    /// puts as busy. Squid calls this limit Q1.
     pub diskd_q1: usize,
-    /// Maximum size of a record in a shared file of the scheme `buddy`, in slots of 512 bytes. A
-    /// larger record has its own file.
+    /// Maximum size of a record in a shared file of the storage scheme `buddy`, in slots of 512
+    /// bytes. A larger record has its own file.
     pub buddy_threshold: u32,
     /// Number of locality buffers of 64 KiB each. A locality buffer collects records of one origin
-    /// server, so that they are written side by side. Only schemes that group records by origin
-    /// server use these buffers.
+    /// server, so that they are written side by side. Only storage schemes that group records by
+    /// origin server use these buffers.
     pub locality_buffers: u16,
     /// Selects the locality buffer to write out when a further origin server needs a buffer.
     pub locality_choice: BufferChoice,
     /// Maximum number of bytes that a read fetches in addition: the records that follow on disk and
-    /// belong to the same origin server. 0 disables prefetching. Only schemes that group records by
-    /// origin server prefetch. Prefetched records in memory take at most sixteen times this limit.
+    /// belong to the same origin server. 0 disables prefetching. Only storage schemes that group
+    /// records by origin server prefetch. Prefetched records in memory take at most sixteen times
+    /// this limit.
     pub prefetch: usize,
-    /// Number of reads in a batch. The schemes `lazy-reads` and `lazy-reads-loc` collect reads,
-    /// sort them by disk place and start them together.
+    /// Number of reads in a batch. The storage schemes `lazy-reads` and `lazy-reads-loc` collect
+    /// reads, sort them by disk place and start them together.
     pub read_batch: usize,
-    /// Longest time that a read waits for a batch. After it, the schemes `lazy-reads` and
+    /// Longest time that a read waits for a batch. After it, the storage schemes `lazy-reads` and
     /// `lazy-reads-loc` start a batch that is not full.
     pub read_patience: Duration,
     /// Used space in percent of the store's size at which eviction starts.

@@ -1,12 +1,14 @@
-//! The table of schemes. A row contains a scheme's name, summary, control file, preferred device
-//! and constructor. A device performs the disk operations of a store.
+//! The table of storage schemes. A row contains a scheme's name, summary, control file (which
+//! starts with the superblock), preferred device and constructor. A device performs the disk
+//! operations of a store.
 
 use crate::slotted::plan;
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
-/// The device for which a scheme was designed. Every scheme also works with the other devices.
+/// The device for which a storage scheme was designed. Every scheme also works with the other
+/// devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferredDevice {
     /// The fastest device of the machine.
@@ -19,16 +21,16 @@ pub enum PreferredDevice {
     Helper,
 }
 
-/// One row of the table of schemes.
+/// One row of the table of storage schemes.
 pub struct SchemeRow {
-    /// Identifies the scheme in code.
+    /// Identifies the storage scheme in code.
     pub name: SchemeName,
-    /// Name of the scheme in settings and reports.
+    /// Name of the storage scheme in settings and reports.
     pub text: &'static str,
-    /// Short description of the scheme.
+    /// Short description of the storage scheme.
     pub summary: &'static str,
-    /// The file in the store's folder that starts with the superblock. `None` if the scheme has no
-    /// such file.
+    /// The file in the store's folder that starts with the superblock. `None` if the storage scheme
+    /// has no such file.
     pub control: Option<&'static str>,
     /// The device to use if the settings name no device.
     pub device: PreferredDevice,
@@ -208,13 +210,13 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the store stays empty, so that the scheme needs no folder.
+    /// Returns whether the store stays empty, so that the storage scheme needs no folder.
     pub fn stores_nothing(&self) -> bool {
         self.name == SchemeName::Null
     }
 
-    /// Returns whether all records share the slots of one file. Only then can a report give the
-    /// share of slots that contain live records.
+    /// Returns whether all records share the slots (512 bytes each) of one file. Only then can a
+    /// report give the share of slots that contain live records.
     pub fn has_utilization(&self) -> bool {
         match self.kind {
             Kind::Slotted(plan) => plan.has_one_file(),
@@ -223,18 +225,19 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the scheme collects reads and starts them sorted by disk place. Other
-    /// schemes start each read at once.
+    /// Returns whether the storage scheme collects reads and starts them sorted by disk place.
+    /// Other schemes start each read at once.
     pub fn batches_reads(&self) -> bool {
         matches!(&self.kind, Kind::Slotted(plan) if plan.reads == plan::ReadOrder::Batched)
     }
 
-    /// Returns whether the scheme collects records in a buffer for each origin server.
+    /// Returns whether the storage scheme collects records in a buffer for each origin server.
     pub fn gathers_by_site(&self) -> bool {
         matches!(&self.kind, Kind::Slotted(plan) if plan.gathers_by_site())
     }
 
-    /// Returns whether the scheme creates a file or folder of this name in the store's folder.
+    /// Returns whether the storage scheme creates a file or folder of this name in the store's
+    /// folder.
     pub fn owns(&self, name: &str) -> bool {
         match self.control {
             None => false,
@@ -243,20 +246,20 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the scheme uses [`SchemeSettings::policy`]. Other schemes have a fixed order
-    /// of eviction.
+    /// Returns whether the storage scheme uses [`SchemeSettings::policy`]. Other schemes have a
+    /// fixed order of eviction.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
     /// Returns whether the store's disk space grows as it fills, with no preallocated file. The
     /// size in the settings of such a store can change without loss. After a change of the size,
-    /// the other schemes except webcosm start with an empty store.
+    /// the other storage schemes except webcosm start with an empty store.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
-    /// Returns whether the scheme can use a block device instead of a file.
+    /// Returns whether the storage scheme can use a block device instead of a file.
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }
@@ -270,7 +273,7 @@ impl SchemeRow {
         }
     }
 
-    /// Returns the largest store in bytes that the scheme supports.
+    /// Returns the largest store in bytes that the storage scheme supports.
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

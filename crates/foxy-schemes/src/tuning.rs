@@ -1,5 +1,5 @@
-//! The table of scheme settings that experiments vary by name, as `NAME=VALUE`. A row contains the
-//! name, the accepted values, and the effect on [`SchemeSettings`].
+//! The table of storage scheme settings that experiments vary by name, as `NAME=VALUE`. A row
+//! contains the name, the accepted values, and the effect on [`SchemeSettings`].
 
 use crate::settings::{SchemeSettings, UfsMapping};
 use crate::slotted::BufferChoice;
@@ -14,7 +14,7 @@ pub struct TuningRow {
     pub name: &'static str,
     /// The values that the setting accepts, and its default in brackets.
     pub values: &'static str,
-    /// The schemes that use the setting, and its meaning.
+    /// The storage schemes that use the setting, and its meaning.
     pub summary: &'static str,
     set: fn(&mut SchemeSettings, &str) -> Result<(), BadValue>,
 }

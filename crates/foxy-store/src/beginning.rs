@@ -43,9 +43,11 @@ pub enum AnewReason {
     SuperblocksDamaged,
     /// The journal of removed records is unreadable, so the store could return removed records.
     JournalLost,
-    /// The index is missing or damaged. Some schemes write their index only when they stop cleanly.
+    /// The index is missing or damaged. Some storage schemes write their index only when they stop
+    /// cleanly.
     IndexLost,
-    /// The requested size has changed, and the scheme cannot keep the content at the new size.
+    /// The requested size has changed, and the storage scheme cannot keep the content at the new
+    /// size.
     OtherSize {
         /// Size in bytes in the earlier settings.
         before: u64,

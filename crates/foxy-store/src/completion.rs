@@ -1,4 +1,4 @@
-//! Converts finished disk operations to the results that schemes need.
+//! Converts finished disk operations to the results that storage schemes need.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 

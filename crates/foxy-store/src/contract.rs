@@ -51,7 +51,8 @@ impl Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// The origin server that a record came from. A scheme can store the records of one site together.
+/// The origin server that a record came from. A storage scheme can store the records of one site
+/// together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u64);
 
@@ -106,7 +107,7 @@ impl Record {
     }
 }
 
-/// A request to a scheme.
+/// A request to a storage scheme.
 #[derive(Debug)]
 pub enum StoreRequest {
     /// Reads a record. The answer is `Found` or `Absent`.
@@ -124,7 +125,7 @@ pub enum StoreRequest {
         key: Key,
         /// The record to store.
         record: Record,
-        /// Helps the scheme to choose a place on the disk.
+        /// Helps the storage scheme to choose a place on the disk.
         hint: PlacementHint,
     },
     /// Removes a record durably. The answer is `Removed`, or `Refused` if a get may still find the
@@ -177,7 +178,7 @@ pub enum AbsentReason {
 /// The reason why a record was not stored or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedReason {
-    /// The record exceeds the size limit in the settings, or is too large for the scheme.
+    /// The record exceeds the size limit in the settings, or is too large for the storage scheme.
     TooLarge,
     /// Too many requests, or too many bytes of puts, are waiting for the store.
     Busy,
@@ -185,7 +186,7 @@ pub enum RefusedReason {
     NoSpace,
     /// The device failed.
     DeviceFailed(IoError),
-    /// The scheme never stores records.
+    /// The storage scheme never stores records.
     StoresNothing,
     /// The store is still rebuilding its index.
     Recovering,
@@ -236,8 +237,8 @@ pub struct StoreReply {
     pub answer: Answer,
 }
 
-/// The output of a scheme: operations for the device and answers for the callers, both in the order
-/// to process them.
+/// The output of a storage scheme: operations for the device and answers for the callers, both in
+/// the order to process them.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Disk operations to submit.
@@ -252,8 +253,8 @@ impl Outbox {
         self.operations.push((id, op));
     }
 
-    /// Queues the answer to a put. `Ok(None)` queues nothing, because the scheme answers this put
-    /// later.
+    /// Queues the answer to a put. `Ok(None)` queues nothing, because the storage scheme answers
+    /// this put later.
     pub fn reply_to_put(&mut self, ticket: Ticket, put: Result<Option<Answer>, RefusedReason>) {
         if let Some(answer) = put.unwrap_or_else(|reason| Some(Answer::Refused(reason))) {
             self.reply(ticket, answer);
@@ -279,15 +280,15 @@ pub enum Look {
     /// The record of the key, with correct checksums.
     Found(Record),
     /// The lookup cannot decide whether there is a record. The caller must send the request to the
-    /// scheme.
+    /// storage scheme.
     Unsure,
 }
 
-/// Answers `get` requests on any thread. A lookup does not wait for the scheme's thread or for the
-/// disk.
+/// Answers `get` requests on any thread. A lookup does not wait for the storage scheme's thread or
+/// for the disk.
 pub trait Lookup: Send + Sync {
     /// Looks up a key and reads its record with `read`. A lookup finds the records of all puts that
-    /// the scheme has accepted, or returns `Unsure`.
+    /// the storage scheme has accepted, or returns `Unsure`.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 
     /// Reads a record after the store has closed, if the record was on disk then. `read` may wait
@@ -297,7 +298,7 @@ pub trait Lookup: Send + Sync {
         None
     }
 
-    /// Returns a view of the scheme's layout, if the scheme has one.
+    /// Returns a view of the storage scheme's layout, if the scheme has one.
     fn layout(&self) -> Option<&dyn LayoutView> {
         None
     }
@@ -320,12 +321,12 @@ pub trait Scheme {
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
     /// Returns all runs of free slots (units of disk space), each as first slot and number of
     /// slots. From these runs, the lab computes how fragmented the disk is (requirements R31 and
-    /// R32 of `foxy figure requirements`). Schemes without slots return nothing.
+    /// R32 of `foxy figure requirements`). Storage schemes without slots return nothing.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// Returns a lookup that other threads can use, if the scheme has one. The caller calls this
-    /// method before [`Scheme::start`].
+    /// Returns a lookup that other threads can use, if the storage scheme has one. The caller calls
+    /// this method before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

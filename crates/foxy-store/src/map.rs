@@ -210,7 +210,7 @@ impl RecordScan {
     }
 }
 
-/// A scheme's view of its layout. Each method holds the index's lock for a fraction of a
+/// A storage scheme's view of its layout. Each method holds the index's lock for a fraction of a
 /// millisecond, whatever the size of the store.
 pub trait LayoutView {
     /// Begins a survey.

@@ -7,7 +7,7 @@ use crate::status::StoreStatus;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// A scheme that stores nothing.
+/// A storage scheme that stores nothing.
 #[derive(Debug)]
 pub struct Null {
     observer: Observer,

@@ -8,7 +8,7 @@ use foxy_base::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The values through which a scheme reports. All clones share the same values.
+/// The values through which a storage scheme reports. All clones share the same values.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     /// Counters and gauges.

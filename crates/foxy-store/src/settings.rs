@@ -23,7 +23,7 @@ pub enum Recovery {
     #[default]
     AfterCrash,
     /// No record survives a crash. The records survive only a clean stop. No operation waits for a
-    /// sync, as in the published schemes with which foxy is compared.
+    /// sync, as in the published storage schemes with which foxy is compared.
     AfterCleanStop,
 }
 
@@ -61,7 +61,7 @@ pub struct WriteBudget {
     pub newcomers: Newcomers,
 }
 
-/// Settings shared by the schemes. A scheme ignores settings that do not concern it.
+/// Settings shared by the storage schemes. A scheme ignores settings that do not concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// Disk space for the store in bytes, including its journal, index and superblocks.
@@ -75,8 +75,8 @@ pub struct StoreSettings {
     /// `foxy figure requirements`).
     pub checkpoint_interval: Duration,
     /// Number of bytes of records that the store collects in memory before it writes them together,
-    /// as the scheme PACKETIZER does (requirement R25 of `foxy figure requirements`). Must be a
-    /// multiple of 4096.
+    /// as the storage scheme PACKETIZER does (requirement R25 of `foxy figure requirements`). Must
+    /// be a multiple of 4096.
     pub page_buffer: usize,
     /// Longest time that a record waits in memory before it is written.
     pub flush_after: Duration,
@@ -87,9 +87,10 @@ pub struct StoreSettings {
     pub waiting_reads: usize,
     /// Largest number of records in the store. The number limits the memory of the index.
     pub record_limit: u32,
-    /// The write budget of the scheme webcosm, if any.
+    /// The write budget of the storage scheme webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// The records that survive a crash. Schemes that always need a clean stop ignore this setting.
+    /// The records that survive a crash. Storage schemes that always need a clean stop ignore this
+    /// setting.
     pub recovery: Recovery,
     /// Whether other files in the store's directory show that an earlier run created a store there.
     pub begun_before: bool,

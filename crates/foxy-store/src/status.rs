@@ -1,5 +1,5 @@
-//! The status of a store: whether it serves requests, and if not, why. The scheme writes the
-//! status, and any thread can read it.
+//! The status of a store: whether it serves requests, and if not, why. The storage scheme writes
+//! the status, and any thread can read it.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use foxy_device::IoError;

@@ -76,7 +76,7 @@ impl<D: Device> StepDriver<D> {
     }
 
     /// Runs the store until no disk operation is in flight. Does not wait for later deadlines of
-    /// the scheme.
+    /// the storage scheme.
     pub fn run_until_idle(&mut self) {
         loop {
             while self.turn() {}
@@ -136,7 +136,7 @@ impl<D: Device> StepDriver<D> {
         self.now
     }
 
-    /// Returns the scheme that the driver runs.
+    /// Returns the storage scheme that the driver runs.
     pub fn scheme(&self) -> &dyn Scheme {
         self.engine.scheme()
     }

@@ -1,4 +1,4 @@
-//! Helpers for tests of schemes: a store on a device in memory, and records whose content
+//! Helpers for tests of storage schemes: a store on a device in memory, and records whose content
 //! identifies their key and version.
 
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, Scheme};
@@ -89,7 +89,7 @@ impl<D: Device> Store<D> {
         Self { driver, observer }
     }
 
-    /// Opens a store of the default scheme, webcosm.
+    /// Opens a store of the default storage scheme, webcosm.
     pub fn webcosm(settings: &StoreSettings, device: D) -> Self {
         Self::open(|observer| Webcosm::boxed(settings, observer), device)
     }

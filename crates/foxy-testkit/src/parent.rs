@@ -18,8 +18,8 @@ pub struct TestParent {
 }
 
 impl TestParent {
-    /// Starts a parent that sends the result of `answer` for each request. The parent closes the
-    /// connection after an empty response.
+    /// Starts a parent proxy that sends the result of `answer` for each request. The parent closes
+    /// the connection after an empty response.
     pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&heads);
@@ -39,17 +39,18 @@ impl TestParent {
         Self { address, heads }
     }
 
-    /// Starts a parent that opens every tunnel, and answers other requests with the body `parent`.
+    /// Starts a parent proxy that opens every tunnel, and answers other requests with the body
+    /// `parent`.
     pub fn usual() -> Self {
         Self::start(usual_answer)
     }
 
-    /// Starts a parent that answers every request with this text.
+    /// Starts a parent proxy that answers every request with this text.
     pub fn with_answer(answer: &'static str) -> Self {
         Self::start(|_| answer.into())
     }
 
-    /// Returns the URL of this parent with `credentials`, which are empty or end in `@`.
+    /// Returns the URL of this parent proxy with `credentials`, which are empty or end in `@`.
     pub fn url(&self, credentials: &str) -> String {
         format!("http://{credentials}{}", self.address)
     }

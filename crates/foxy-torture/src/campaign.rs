@@ -1,5 +1,5 @@
-//! Runs many random schedules against one scheme, on several threads. Shrinks the first failure to
-//! a small script.
+//! Runs many random schedules against one storage scheme, on several threads. Shrinks the first
+//! failure to a small script.
 
 use crate::generate;
 use crate::run::{self, Failure};
@@ -12,7 +12,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The schedules (random sequences of requests, disk events and faults) to run against one scheme.
+/// The schedules (random sequences of requests, disk events and faults) to run against one storage
+/// scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
     /// Seed of the first schedule. Schedule n, counted from 0, has the seed `first_seed + n`.
@@ -23,7 +24,7 @@ pub struct Campaign {
     pub threads: usize,
 }
 
-/// The result of a campaign against one scheme.
+/// The result of a campaign against one storage scheme.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Number of schedules that ran. It is below [`Campaign::schedules`] only after a failure.

@@ -22,7 +22,7 @@ pub struct RecordName {
 }
 
 /// Returns the store's key for a key number. The first halves of keys 2n and 2n+1 are equal, so
-/// that a scheme which compares only half of the key fails.
+/// that a storage scheme which compares only half of the key fails.
 pub fn key(number: u32) -> Key {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mixed(u64::from(number / 2)).to_le_bytes());

@@ -1,5 +1,5 @@
-//! The program `foxy-torture`: runs many random schedules against the schemes, or replays one
-//! script. It exits with 1 if a scheme violates the store's contract, and with 2 for unusable
+//! The program `foxy-torture`: runs many random schedules against the storage schemes, or replays
+//! one script. It exits with 1 if a scheme violates the store's contract, and with 2 for unusable
 //! arguments.
 
 use clap::Parser;
@@ -17,13 +17,13 @@ use std::process::ExitCode;
 /// Tortures the store: random schedules of requests, disk faults and crashes in virtual time.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Total number of schedules, shared evenly among the schemes.
+    /// Total number of schedules, shared evenly among the storage schemes.
     #[arg(long, default_value_t = 10_000)]
     schedules: u64,
     /// Seed of the first schedule.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Scheme to test, repeatable; default: all schemes of the store.
+    /// Storage scheme to test, repeatable; default: all schemes of the store.
     #[arg(long)]
     scheme: Vec<String>,
     /// Number of threads; default: the number of cores.

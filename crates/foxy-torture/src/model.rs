@@ -1,5 +1,5 @@
 //! A model of the answers that a store may give. It follows from `foxy_store::contract` alone, and
-//! knows no scheme and no disk.
+//! knows no storage scheme and no disk.
 //!
 //! Requests for one key take effect in the order of their submission. For every key, the model
 //! stores its puts and a floor: the position of the latest put or removal that succeeded. A `get`

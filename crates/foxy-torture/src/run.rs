@@ -1,6 +1,6 @@
-//! Runs a script: a production scheme on the simulated disk, in virtual time, one event at a time.
-//! The model checks every answer. This module itself checks the limits of memory and disk, and the
-//! operation ids. A script always causes the same events and bytes.
+//! Runs a script: a production storage scheme on the simulated disk, in virtual time, one event at
+//! a time. The model checks every answer. This module itself checks the limits of memory and disk,
+//! and the operation ids. A script always causes the same events and bytes.
 
 mod look;
 
@@ -21,8 +21,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum number of events in one `Settle` step. A scheme that causes more events is in an endless
-/// loop.
+/// Maximum number of events in one `Settle` step. A storage scheme that causes more events is in an
+/// endless loop.
 const SETTLE_LIMIT: u32 = 50_000;
 
 /// A violation of the store's contract (`foxy_store::contract`), and the step of the script that
@@ -30,7 +30,8 @@ const SETTLE_LIMIT: u32 = 50_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Index in the script of the step at which the store violated its contract. The index is the
-    /// number of steps if the violation came after the last step, or if the scheme panicked.
+    /// number of steps if the violation came after the last step, or if the storage scheme
+    /// panicked.
     pub step: usize,
     /// The way in which the store violated its contract.
     pub violation: Violation,
@@ -47,8 +48,8 @@ pub struct Outcome {
     pub tally: Tally,
 }
 
-/// Runs a script against a subject, which is a scheme with its limits. A panic of the scheme counts
-/// as a failure.
+/// Runs a script against a subject, which is a storage scheme with its limits. A panic of the
+/// scheme counts as a failure.
 pub fn run(script: &Script, subject: &Subject) -> Outcome {
     crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
         let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
@@ -205,8 +206,8 @@ impl<'a> Run<'a> {
         self.carry_out()
     }
 
-    /// Submits the scheme's operations to the disk, and passes the scheme's answers to the model.
-    /// Checks the limits of the scheme.
+    /// Submits the storage scheme's operations to the disk, and passes the scheme's answers to the
+    /// model. Checks the limits of the scheme.
     fn carry_out(&mut self) -> Result<(), Violation> {
         for (id, op) in std::mem::take(&mut self.out.operations) {
             let bytes = match &op {
@@ -238,8 +239,8 @@ impl<'a> Run<'a> {
         within(Bound::BufferBytes, limits.buffer_bytes, self.buffer_bytes as u64)
     }
 
-    /// Lets one event happen: the next completion of the disk, or a deadline of the scheme. Returns
-    /// false if no event is due by `until`.
+    /// Lets one event happen: the next completion of the disk, or a deadline of the storage scheme.
+    /// Returns false if no event is due by `until`.
     fn happen(&mut self, until: Instant) -> Result<bool, Violation> {
         self.disk.reap(self.now, &mut self.ready);
         if self.ready.is_empty() {

@@ -28,15 +28,15 @@ pub struct Faults {
 pub enum Step {
     /// Sends a `get` of a key.
     Get(u32),
-    /// Looks up a key without a request to the scheme, and reads the disk's current content. If the
-    /// result of the look-up is not certain, the step has no effect.
+    /// Looks up a key without a request to the storage scheme, and reads the disk's current
+    /// content. If the result of the look-up is not certain, the step has no effect.
     Look(u32),
     /// Sends a `put` of a record.
     Put(RecordName),
     /// Sends a `remove` of a key.
     Remove(u32),
     /// Runs this number of events. An event is a completion of the disk or a deadline of the
-    /// scheme.
+    /// storage scheme.
     Run(u32),
     /// Runs events until every request is answered and the device is idle.
     Settle,
@@ -50,10 +50,10 @@ pub enum Step {
     Faults(Faults),
 }
 
-/// A schedule for one scheme.
+/// A schedule for one storage scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Name of the scheme.
+    /// Name of the storage scheme.
     pub scheme: String,
     /// Seed of the disk's latencies, of faults, and of the effects of crashes.
     pub seed: u64,

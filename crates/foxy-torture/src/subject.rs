@@ -1,4 +1,5 @@
-//! The table of schemes to test, each with its settings and limits. A new scheme needs one row.
+//! The table of storage schemes to test, each with its settings and limits. A new scheme needs one
+//! row.
 
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_schemes::policy::POLICIES;
@@ -8,7 +9,7 @@ use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
 use foxy_store::{Observer, Scheme, StoreSettings};
 use std::time::Duration;
 
-/// The limits of disk and memory that a scheme must keep.
+/// The limits of disk and memory that a storage scheme must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest total size of all files on the device, in bytes.
@@ -19,7 +20,7 @@ pub struct Limits {
     pub buffer_bytes: u64,
 }
 
-/// A scheme with its limits.
+/// A storage scheme with its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// Name in scripts.
@@ -30,11 +31,11 @@ pub struct Subject {
     pub scheme: fn(u64, Observer) -> Box<dyn Scheme>,
     /// Size of the store in bytes. Random schedules derive record sizes from it.
     pub capacity: u64,
-    /// Limits of the scheme.
+    /// Limits of the storage scheme.
     pub limits: Limits,
 }
 
-/// The schemes of `foxy-schemes`.
+/// The storage schemes of `foxy-schemes`.
 pub const SCHEMES: &[Subject] = &[
     plain("buddy", |seed, observer| SchemeName::Buddy.make(&settings(seed), observer)),
     plain("buddy-own-files", |seed, observer| {
@@ -167,8 +168,8 @@ fn noting(seed: u64) -> SchemeSettings {
 }
 
 /// Returns the settings of `noting` with a write budget, a limit on the bytes written per day. With
-/// a budget of 0 bytes, the scheme at once keeps new records only in memory. With 256 KiB, it does
-/// so after some writes. `seed` selects the budget.
+/// a budget of 0 bytes, the storage scheme at once keeps new records only in memory. With 256 KiB,
+/// it does so after some writes. `seed` selects the budget.
 fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
@@ -178,8 +179,8 @@ fn holding(seed: u64) -> SchemeSettings {
     }
 }
 
-/// Returns `settings` with a limit of six parallel operations. So the schemes `aufs` and `diskd`
-/// often refuse to open a file.
+/// Returns `settings` with a limit of six parallel operations. So the storage schemes `aufs` and
+/// `diskd` often refuse to open a file.
 fn narrow(seed: u64) -> SchemeSettings {
     SchemeSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
 }
@@ -197,7 +198,8 @@ fn clean_stop(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The canaries: one scheme without a flaw, and the flawed schemes that the tests must catch.
+/// The canaries: one storage scheme without a flaw, and the flawed schemes that the tests must
+/// catch.
 pub const CANARIES: &[Subject] = &[
     canary("canary-honest", |_, _| Box::new(Slots::new(Flaw::None))),
     canary("canary-skips-checksum", |_, _| Box::new(Slots::new(Flaw::SkipsChecksum))),
@@ -231,12 +233,12 @@ pub const CANARIES: &[Subject] = &[
     }),
 ];
 
-/// Returns all schemes and canaries.
+/// Returns all storage schemes and canaries.
 pub fn all() -> impl Iterator<Item = &'static Subject> {
     SCHEMES.iter().chain(CANARIES)
 }
 
-/// Returns the scheme or canary called `name`.
+/// Returns the storage scheme or canary called `name`.
 pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
 }

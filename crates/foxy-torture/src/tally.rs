@@ -18,7 +18,7 @@ pub struct Tally {
     pub refused: u64,
     /// Number of crashes of the process or the machine.
     pub crashes: u64,
-    /// Disk operations whose completion reached the scheme.
+    /// Disk operations whose completion reached the storage scheme.
     pub completions: u64,
 }
 

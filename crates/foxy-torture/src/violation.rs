@@ -36,7 +36,7 @@ pub enum Violation {
         /// Number of the requested key.
         key: u32,
     },
-    /// The scheme exceeded a limit of its settings (point 5).
+    /// The storage scheme exceeded a limit of its settings (point 5).
     OverBound {
         /// The exceeded limit.
         what: Bound,
@@ -47,11 +47,11 @@ pub enum Violation {
     },
     /// A new disk operation has the id of an operation in progress.
     ReusedId(u64),
-    /// The scheme panicked with this text.
+    /// The storage scheme panicked with this text.
     Panicked(String),
 }
 
-/// The resource that a limit of the scheme bounds.
+/// The resource that a limit of the storage scheme bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Bytes of all files on the device.

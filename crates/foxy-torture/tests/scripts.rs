@@ -1,5 +1,5 @@
 //! Replays every script in `scripts/`. Each script once made a store violate its contract
-//! (`foxy_store::contract`). Also runs some thousand new schedules against every scheme.
+//! (`foxy_store::contract`). Also runs some thousand new schedules against every storage scheme.
 
 use foxy_torture::campaign::Campaign;
 use foxy_torture::run;

@@ -121,7 +121,8 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
 const CACHED: &str =
     "short runs; reads come from the page cache, and the time includes the sync of writes";
 
-/// Returns a condition for verdicts: these operations write at least 1.5 times the cache's size.
+/// Returns a condition for verdicts (agreement with the paper): these operations write at least 1.5
+/// times the cache's size.
 fn fills(operations: &[&Operations]) -> Condition {
     let reached = |operations: &&Operations| {
         let writes = operations.list.iter().filter(|one| one.kind == OperationKind::Write);

@@ -3,7 +3,7 @@
 //! receives a copy of each request: a proxy or the origin. The Multiplier sends the copies,
 //! measures the response times and compares the answers. The requirements on the Multiplier are
 //! R105–R113 of `foxy figure requirements`. Module `front` accepts requests from clients. Module
-//! `collector` is the parent cache of the proxies.
+//! `collector` is the parent proxy cache of the proxies.
 
 pub mod collector;
 mod context;
@@ -50,7 +50,7 @@ use verdict::{Fingerprint, Version};
 pub enum Manner {
     /// A forward proxy. It receives the URL in absolute form.
     Forward,
-    /// A reverse proxy or the Collector. It receives the URL in origin form.
+    /// A reverse proxy or the Collector (common parent proxy). It receives the URL in origin form.
     Reverse,
     /// No fixed server: each request goes to the server in its own URL, if this server has a
     /// loopback or private address. The server receives the URL in origin form.
@@ -82,7 +82,7 @@ impl Path {
     }
 }
 
-/// The rule that decides when the Multiplier starts each request.
+/// The rule that decides when the Multiplier (LEAP's request copier) starts each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeapPace {
     /// Keeps this number of requests in flight. The next request starts as soon as the proxies and
@@ -106,8 +106,8 @@ pub struct LeapRun {
     pub stagger: Duration,
     /// The longest time that a path (proxy or origin) may take for a complete answer.
     pub time_limit: Duration,
-    /// The largest number of requests in flight. The Multiplier refuses and counts further
-    /// requests.
+    /// The largest number of requests in flight. The Multiplier (LEAP's request copier) refuses and
+    /// counts further requests.
     pub most_in_flight: usize,
     /// The unique numbers of the copies of requests. foxy's own origin repeats the number of a copy
     /// in its answer. An answer with another number came from a cache. With `None`, copies carry no
@@ -123,8 +123,8 @@ pub struct LeapRun {
     /// Pairs of proxies with equal configurations, as positions in `paths` (the list of proxies and
     /// origin). A difference within a pair counts as noise.
     pub alike: Vec<(usize, usize)>,
-    /// The set to which the Multiplier adds the URLs that clients request. The Collector uses it to
-    /// recognise prefetches: requests of a proxy for other URLs.
+    /// The set to which the Multiplier adds the URLs that clients request. The Collector (common
+    /// parent proxy) uses it to recognise prefetches: requests of a proxy for other URLs.
     pub wanted: Option<Arc<Wanted>>,
     /// The stop flag. Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,

@@ -1,6 +1,6 @@
-//! The set of URLs that clients of the Multiplier have requested. If a proxy requests another URL,
-//! the Collector counts a prefetch. The set has a size limit. Once the set is full, no request
-//! counts as a prefetch.
+//! The set of URLs that clients of the Multiplier (LEAP's request copier) have requested. If a
+//! proxy requests another URL, the Collector (common parent proxy) counts a prefetch. The set has a
+//! size limit. Once the set is full, no request counts as a prefetch.
 
 use foxy_http::Authority;
 use percent_encoding::percent_decode_str;

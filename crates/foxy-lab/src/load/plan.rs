@@ -11,12 +11,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The part that a plan prescribes at one moment: the activity of robots, and where to count.
+/// The part that a plan prescribes at one moment: the activity of robots (clients), and where to
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// `load` is the share of the robots that are active. The other two factors change how often
-    /// requests repeat an object, and how often they are special (`no-cache`, conditional and
-    /// similar).
+    /// `load` is the share of the robots (clients) that are active. The other two factors change
+    /// how often requests repeat an object, and how often they are special (`no-cache`, conditional
+    /// and similar).
     pub factors: Factors,
     /// The number of the section (a part of the run with its own report) in which new requests
     /// count.
@@ -28,12 +29,12 @@ pub trait Plan {
     /// Returns the number of sections of the run. A section is a part with its own report.
     fn sections(&self) -> usize;
 
-    /// Returns the activity of the robots at the time `elapsed`, which must never decrease. `None`
-    /// ends the run.
+    /// Returns the activity of the robots (clients) at the time `elapsed`, which must never
+    /// decrease. `None` ends the run.
     fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step>;
 }
 
-/// A plan in which all robots are active until a number of requests or a time is reached.
+/// A plan in which all robots (clients) are active until a number of requests or a time is reached.
 pub struct Steady(Stop);
 
 impl Steady {

@@ -30,15 +30,15 @@ const TICK: Duration = Duration::from_millis(100);
 /// numbers in between.
 const NUMBERS: u64 = 16;
 
-/// The robots of a run.
+/// The robots (clients) of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Robots {
-    /// The number of robots.
+    /// The number of robots (clients).
     pub count: usize,
-    /// The number of connections per robot. Further requests wait in a queue. The wait of these
-    /// requests does not count as response time.
+    /// The number of connections per robot (client). Further requests wait in a queue. The wait of
+    /// these requests does not count as response time.
     pub connections: usize,
-    /// The page requests per second that all robots together start at full load.
+    /// The page requests per second that all robots (clients) together start at full load.
     pub starts: f64,
 }
 
@@ -50,8 +50,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs robots to the end of the plan. Returns one report for each section of the plan. Calls
-/// `progress` with the number of started requests.
+/// Runs robots (clients) to the end of the plan. Returns one report for each section of the plan.
+/// Calls `progress` with the number of started requests.
 pub fn run(
     options: &LoadOptions,
     robots: Robots,
@@ -251,7 +251,7 @@ impl Group {
         tokio::task::spawn_local(Rc::clone(self).work(client, arrival));
     }
 
-    /// Sends a request, then all requests that waited for a connection of this robot.
+    /// Sends a request, then all requests that waited for a connection of this robot (client).
     async fn work(self: Rc<Self>, mut client: Client, mut arrival: Arrival) {
         let mut waited = false;
         loop {

@@ -1,6 +1,6 @@
-//! Computes keys that tell the Collector which requests are equal. A key covers the method, URL,
-//! body, cookies and other fields that change an answer. Module `collector::table` compares the
-//! fields that `Vary` names.
+//! Computes keys that tell the Collector (common parent proxy) which requests are equal. A key
+//! covers the method, URL, body, cookies and other fields that change an answer. Module
+//! `collector::table` compares the fields that `Vary` names.
 
 use foxy_http::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};

@@ -38,9 +38,9 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Sends a whole response to a client that joined a flight late. Returns `None` if the cache does
-/// not have the first bytes within the store's timeout. Then nothing was sent, and the client has
-/// left the flight.
+/// Sends a whole response to a client that joined a flight (shared fetch) late. Returns `None` if
+/// the cache does not have the first bytes within the store's timeout. Then nothing was sent, and
+/// the client has left the flight.
 pub(crate) async fn from_beginning(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -79,8 +79,8 @@ enum CaughtUp {
     RestGone(Begun),
 }
 
-/// Sends the stored bytes of a body. As soon as the flight has the next byte in memory, reads from
-/// the flight again.
+/// Sends the stored bytes of a body. As soon as the flight (shared fetch) has the next byte in
+/// memory, reads from the flight again.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,

@@ -188,12 +188,12 @@ pub(crate) struct BodyInParts {
     pub(crate) object: Key,
     pub(crate) fill: u64,
     /// Length of the body in bytes. While the body is still being stored, only the bytes of its
-    /// stored parts count.
+    /// stored parts (1 MiB each) count.
     pub(crate) length: u64,
 }
 
 impl BodyInParts {
-    /// Sends bytes of a body whose parts should all be stored.
+    /// Sends bytes of a body whose parts (1 MiB each) should all be stored.
     pub(crate) async fn send(
         self,
         worker: &Worker,
@@ -207,9 +207,9 @@ impl BodyInParts {
         sent
     }
 
-    /// Sends the unsent bytes `rest`, up to the first part that is not stored. If the head of the
-    /// answer still waits, reads a part before it sends the head. If that part is missing, the
-    /// proxy can still choose another answer.
+    /// Sends the unsent bytes `rest`, up to the first part (1 MiB of the body) that is not stored.
+    /// If the head of the answer still waits, reads a part before it sends the head. If that part
+    /// is missing, the proxy can still choose another answer.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,
@@ -241,9 +241,10 @@ impl BodyInParts {
         Ok(sender.flush().await?)
     }
 
-    /// Returns a whole part of the body. If another request is sending this part, shares its copy.
-    /// Otherwise reads the part from memory or from the store. Waits longer for the store if
-    /// `begun`, which means that the client has received the beginning of the answer.
+    /// Returns a whole part (1 MiB of the body) of the body. If another request is sending this
+    /// part, shares its copy. Otherwise reads the part from memory or from the store. Waits longer
+    /// for the store if `begun`, which means that the client has received the beginning of the
+    /// answer.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

@@ -63,7 +63,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
     }
 
     /// Returns true if the client accepts neither a stored response nor the response of a flight
-    /// that began earlier.
+    /// (shared fetch) that began earlier.
     pub(crate) fn wants_anew(&self) -> bool {
         self.control.no_cache || self.control.max_age == Some(0)
     }

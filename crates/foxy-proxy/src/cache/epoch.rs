@@ -29,8 +29,8 @@ impl Epoch {
     }
 }
 
-/// Number of writes that a watch remembers per URL. If the cache forgets the oldest write, fetches
-/// that began before this write may no longer store their responses.
+/// Number of writes that a watch (record of a URL's writes) remembers per URL. If the cache forgets
+/// the oldest write, fetches that began before this write may no longer store their responses.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,8 +264,8 @@ impl Group {
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Returns true if the cache remembers a write of a response under `key`, during the watch on
-    /// the URL.
+    /// Returns true if the cache remembers a write of a response under `key`, during the watch
+    /// (record of a URL's writes) on the URL.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there =
             |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
@@ -338,7 +338,7 @@ pub(crate) struct Watch {
     /// Position in the order of events at which the look-up of the request began.
     looked: u64,
     /// True if the cache may have written under the URL after the look-up began but before this
-    /// watch existed. The watch does not remember such writes.
+    /// watch (record of a URL's writes) existed. The watch does not remember such writes.
     pub(crate) late: bool,
     /// True if an older response may be stored or in flight. The new response then has to replace
     /// the older response.

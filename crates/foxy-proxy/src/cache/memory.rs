@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Bytes of memory that the tier counts for a part in addition to the part's body. They cover
-/// unused memory at both ends of the record, and the table entry.
+/// Bytes of memory that the tier counts for a part (1 MiB of the body) in addition to the part's
+/// body. They cover unused memory at both ends of the record, and the table entry.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;
@@ -48,8 +48,8 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// A part enters memory when it is read for the second time. If memory has room for N parts, foxy
-/// remembers the keys of the last 4 N parts that were read.
+/// A part (1 MiB of the body) enters memory when it is read for the second time. If memory has room
+/// for N parts, foxy remembers the keys of the last 4 N parts that were read.
 const RECENT_PER_HELD: u64 = 4;
 
 /// One of the [`SHARDS`] parts of the memory tier, with its own lock. Responses may use half of the
@@ -125,8 +125,9 @@ impl MemoryTier {
         self.shard(key).parts.get(key)
     }
 
-    /// Notes that a part was sent to a client. Stores the part on its second use, so that a part
-    /// that is sent only once evicts nothing. Parts larger than half a shard are not stored.
+    /// Notes that a part (1 MiB of the body) was sent to a client. Stores the part on its second
+    /// use, so that a part that is sent only once evicts nothing. Parts larger than half a shard
+    /// are not stored.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
@@ -186,8 +187,8 @@ impl Shard {
     }
 }
 
-/// The keys of recently read parts of bodies. If memory has room for N parts, the set has at most
-/// `RECENT_PER_HELD` times N keys. The oldest key is forgotten first.
+/// The keys of recently read parts (1 MiB each) of bodies. If memory has room for N parts, the set
+/// has at most `RECENT_PER_HELD` times N keys. The oldest key is forgotten first.
 struct Recent {
     keys: KeySet,
     /// All keys of `keys`, oldest first. The queue may also contain a key that is no longer in
@@ -202,8 +203,8 @@ impl Recent {
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
-    /// If the part `key` was read recently, forgets the key and returns true. Otherwise remembers
-    /// the key.
+    /// If the part (1 MiB of the body) `key` was read recently, forgets the key and returns true.
+    /// Otherwise remembers the key.
     fn again(&mut self, key: Key) -> bool {
         if self.keys.remove(&key) {
             return true;

@@ -438,8 +438,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // The hint must give the size of what the store reads at a time. For a set of slices, that is
-    // one slice.
+    // The hint must give the size of what the store reads at a time. For a set of slices (aligned
+    // MiB), that is one slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

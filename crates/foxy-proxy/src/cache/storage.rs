@@ -35,12 +35,12 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
 /// Bounds for the number of records that may be read at the same time. Within these bounds, the
-/// number is the number of parts that fit in the proxy's memory budget.
+/// number is the number of parts (1 MiB each) that fit in the proxy's memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
-/// Returns the key of one part of a body. `fill` is the random number of the fetch, so that the
-/// parts of two fetches have different keys.
+/// Returns the key of one part (1 MiB of the body) of a body. `fill` is the random number of the
+/// fetch, so that the parts of two fetches have different keys.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);

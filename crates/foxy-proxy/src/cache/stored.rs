@@ -173,7 +173,7 @@ impl Stored {
     }
 
     /// Returns the key from which the keys of the body's parts are computed. It is the response's
-    /// own key, or the key of the URL if the response is stored as slices.
+    /// own key, or the key of the URL if the response is stored as slices (aligned MiB).
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))

@@ -21,7 +21,8 @@ const AT_WORK: u64 = u64::MAX;
 /// State of a connection that has a request in progress and is not in the queues of idle
 /// connections.
 const UNQUEUED: u64 = u64::MAX - 1;
-/// State of a connection that closes, because it gave up its place to another connection.
+/// State of a connection that closes, because it gave up its place (slot for a connection) to
+/// another connection.
 const ENDING: u64 = u64::MAX - 2;
 
 /// Time for which a connection must be idle before it is closed for another client's connection.
@@ -34,10 +35,10 @@ const YIELD_GRACE: Duration = Duration::from_millis(20);
 /// own connections.
 const GREEDY_PART: usize = 4;
 
-/// The reason why a new connection gets no place.
+/// The reason why a new connection gets no place (slot for a connection).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
-    /// All places are taken, and each connection has a request in progress.
+    /// All places (slots for connections) are taken, and each connection has a request in progress.
     All,
     /// The client has used its share, and each connection of the client has a request in progress.
     Client,
@@ -72,7 +73,8 @@ pub(crate) struct Places {
     grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
-    /// Number of new connections to which the proxy is sending a refusal, because no place is free.
+    /// Number of new connections to which the proxy is sending a refusal, because no place (slot
+    /// for a connection) is free.
     refusals: AtomicUsize,
     freed: Notify,
 }
@@ -105,8 +107,8 @@ struct Taken {
 }
 
 impl Places {
-    /// Creates `limit` places. One client may have up to `share` places. The process has enough
-    /// file descriptors for `descriptors` connections.
+    /// Creates `limit` places (slots for connections). One client may have up to `share` places.
+    /// The process has enough file descriptors for `descriptors` connections.
     pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
         let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
         Arc::new(Self {
@@ -125,8 +127,8 @@ impl Places {
         self.table().taken.len()
     }
 
-    /// Takes a place for a new connection. The returned flag is true if another connection gave up
-    /// its place. If `client` is `None`, only the total limit applies.
+    /// Takes a place (slot for a connection) for a new connection. The returned flag is true if
+    /// another connection gave up its place. If `client` is `None`, only the total limit applies.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
@@ -199,7 +201,7 @@ impl Place {
 
     /// Records that the connection belongs to `client`, once the proxy knows the client. The
     /// connection then counts against the client's share. Returns true if another connection of the
-    /// client gave up its place.
+    /// client gave up its place (slot for a connection).
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -234,7 +236,8 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Sets the task of the connection. The task is aborted when the connection gives up its place.
+    /// Sets the task of the connection. The task is aborted when the connection gives up its place
+    /// (slot for a connection).
     pub(crate) fn set_task(&self, task: AbortHandle) {
         match self.places.table().taken.get_mut(&self.number) {
             Some(taken) => taken.task = Some(task),
@@ -254,7 +257,8 @@ impl Activity {
         }
     }
 
-    /// Marks that a request is in progress. Returns false if the connection gave up its place.
+    /// Marks that a request is in progress. Returns false if the connection gave up its place (slot
+    /// for a connection).
     pub(crate) fn begin_work(&self) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
@@ -272,8 +276,8 @@ impl Activity {
 }
 
 impl Table {
-    /// Makes room for one more connection. Returns the connection that gave up its place, or `None`
-    /// if a place was free.
+    /// Makes room for one more connection. Returns the connection that gave up its place (slot for
+    /// a connection), or `None` if a place was free.
     fn make_room(
         &mut self,
         client: Option<ClientBlock>,
@@ -300,7 +304,7 @@ impl Table {
     }
 
     /// Returns the client of the connection that has been idle longest, if this client has more
-    /// than 1/`GREEDY_PART` of `limit` places.
+    /// than 1/`GREEDY_PART` of `limit` places (slots for connections).
     fn greedy(&self, limit: usize) -> Option<ClientBlock> {
         let &(_, number) = self.waiting.first()?;
         let client = self.taken.get(&number)?.client?;

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Creates places without the delay `YIELD_GRACE`.
+/// Creates places (slots for connections) without the delay `YIELD_GRACE`.
 fn places(limit: usize, share: usize, descriptors: usize) -> Arc<Places> {
     let mut places = Places::new(limit, share, descriptors);
     Arc::get_mut(&mut places).expect("nobody else has it").grace = None;

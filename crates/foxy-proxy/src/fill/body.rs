@@ -1,7 +1,7 @@
-//! Passes the body of a fetch to the requests that read it (the readers of the flight), and to the
-//! writer that stores it. If the origin breaks the body off, requests the missing bytes of the same
-//! response. The readers then still receive a complete body. A *slice* is 1 MiB of an object,
-//! aligned to 1 MiB.
+//! Passes the body of a fetch to the requests that read it (the readers of the shared fetch, called
+//! flight), and to the writer that stores it. If the origin breaks the body off, requests the
+//! missing bytes of the same response. The readers then still receive a complete body. A *slice* is
+//! 1 MiB of an object, aligned to 1 MiB.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};
@@ -160,8 +160,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits until the store has confirmed or refused the next part of the body. Without an unconfirmed
-/// part, waits for ever.
+/// Waits until the store has confirmed or refused the next part (1 MiB of the body) of the body.
+/// Without an unconfirmed part, waits for ever.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,
@@ -169,8 +169,8 @@ async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     }
 }
 
-/// Tells the flight which bytes of the body the readers can read from the store. Drops the writer
-/// if it cannot store the body.
+/// Tells the flight (shared fetch) which bytes of the body the readers can read from the store.
+/// Drops the writer if it cannot store the body.
 fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*writer) {
         (Kept::Yes, Some(writer)) => flight.keep_if(|keeping| keeping.advance(writer.keeping())),

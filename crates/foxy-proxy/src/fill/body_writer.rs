@@ -25,7 +25,7 @@ const MAX_UNCONFIRMED_PARTS: usize = 16;
 /// most this many bytes.
 const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
-/// Pause before the writer sends a part again that a busy store has refused.
+/// Pause before the writer sends a part (1 MiB of the body) again that a busy store has refused.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A fetch may wait for the store for a limited time, and each confirmed part gives some of this
@@ -33,9 +33,9 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// the store must write at least 16 MiB/s. A slower store cannot store a body that arrives faster.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
-/// Some readers of the flight may read the body from the store. The timeout of each part is then
-/// longer by this factor. If the body were not stored, the proxy would have to fetch it again for
-/// each of these readers, or cut their answers off.
+/// Some readers of the flight (shared fetch) may read the body from the store. The timeout of each
+/// part (1 MiB of the body) is then longer by this factor. If the body were not stored, the proxy
+/// would have to fetch it again for each of these readers, or cut their answers off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +120,8 @@ impl BodyWriter {
         self.parts > 0
     }
 
-    /// Adds more of the body. If too many parts are unconfirmed, waits for the store. If the wait
-    /// exceeds its time limit, returns a refusal.
+    /// Adds more of the body. If too many parts (1 MiB each) are unconfirmed, waits for the store.
+    /// If the wait exceeds its time limit, returns a refusal.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -173,8 +173,8 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store confirms the oldest unconfirmed part. Without an unconfirmed part,
-    /// waits for ever. If the store is busy, sends the part again after a pause.
+    /// Waits until the store confirms the oldest unconfirmed part (1 MiB of the body). Without an
+    /// unconfirmed part, waits for ever. If the store is busy, sends the part again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
@@ -232,8 +232,8 @@ impl BodyWriter {
         Kept::Yes
     }
 
-    /// Waits until the store has confirmed every part. Returns the body in its stored form and the
-    /// body's length in bytes. Returns `None` if a part was not stored.
+    /// Waits until the store has confirmed every part (1 MiB of the body). Returns the body in its
+    /// stored form and the body's length in bytes. Returns `None` if a part was not stored.
     pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
             return Some((StoredBody::Whole(exact(self.collected)), self.length));
@@ -245,7 +245,7 @@ impl BodyWriter {
 }
 
 /// The time for which a fetch may still wait for the store. Waiting uses this time up, and each
-/// confirmed part adds time.
+/// confirmed part (1 MiB of the body) adds time.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     left: Duration,
@@ -257,7 +257,8 @@ impl Patience {
         Self { left: most, most }
     }
 
-    /// Returns the timeout for a part that readers of the flight need from the store.
+    /// Returns the timeout for a part (1 MiB of the body) that readers of the flight (shared fetch)
+    /// need from the store.
     fn for_readers(&self) -> Duration {
         self.most * PATIENCE_FACTOR_FOR_READERS
     }
@@ -275,8 +276,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Returns how many parts a store confirms before the fetch no longer waits for it, at most
-    /// `parts`. The store confirms one part per `pace`.
+    /// Returns how many parts (1 MiB each) a store confirms before the fetch no longer waits for
+    /// it, at most `parts`. The store confirms one part per `pace`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));
         let mut waits = || {

@@ -48,8 +48,8 @@ impl Compressing {
         worker.counters.add(Counter::Compressions, 1);
     }
 
-    /// Returns the coded body and its length. Returns `None` if a part of the body is missing, or
-    /// if the coded body cannot be stored.
+    /// Returns the coded body and its length. Returns `None` if a part (1 MiB of the body) of the
+    /// body is missing, or if the coded body cannot be stored.
     async fn compressed(&self, worker: &Rc<Worker>) -> Option<(StoredBody, u64)> {
         let Self { base, stored, key, coding } = self;
         let mut writer = BodyWriter::new(worker, base, key, None);

@@ -51,7 +51,7 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
 }
 
 /// Validates a stored response in the background, while the stale response is already served (RFC
-/// 5861 §3). Does nothing if a flight of the URL is in progress.
+/// 5861 §3). Does nothing if a flight (shared fetch) of the URL is in progress.
 pub(crate) fn refresh(
     worker: &Rc<Worker>,
     wanted: &Wanted<'_>,
@@ -87,8 +87,8 @@ pub(crate) async fn run(
     };
 }
 
-/// Receives a response from the origin, passes it to the readers of the flight, and stores it.
-/// Returns the trailers.
+/// Receives a response from the origin, passes it to the readers of the flight (shared fetch), and
+/// stores it. Returns the trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -159,7 +159,7 @@ pub(crate) async fn receive(
     if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
         let_go(writer.as_ref());
         // The readers now have the complete body. They need not wait until the store has confirmed
-        // every part.
+        // every part (1 MiB of the body).
         flight.end(result.clone());
     }
     if let Some(writer) = writer

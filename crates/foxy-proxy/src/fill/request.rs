@@ -55,8 +55,8 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                // The call fails if an earlier fetch of this flight has already recorded its
-                // responder.
+                // The call fails if an earlier fetch of this flight (shared fetch) has already
+                // recorded its responder.
                 let _ = flight.responder.set(exchange.responder());
                 let (length, times) = (known_length(length), Times::until_now(requested));
                 worker.settings().rules.edit_response(&key.text, &mut head, length);
@@ -81,7 +81,7 @@ pub(crate) struct Times {
     requested: WallTime,
     /// Time of the answer on the steady clock.
     pub(crate) received: WallTime,
-    /// Time of the answer on the civil clock. This time is compared with the dates in the answer.
+    /// Time of the answer on the wall clock. This time is compared with the dates in the answer.
     pub(crate) civil: WallTime,
 }
 
@@ -102,7 +102,7 @@ impl Times {
 /// Returns the reason not to store a response, or `None` if it may be stored. If the origin sent
 /// only a part of the response, the caller passes a `response` with the status of the whole
 /// response. `length` is the length of the whole body in bytes, if known. `received` is a time on
-/// the civil clock.
+/// the wall clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,
@@ -152,9 +152,9 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     }
 }
 
-/// Ends a flight with `result` when its fetch ends. A panic or the end of the worker can also drop
-/// the fetch. Then the flight ends too, so that no reader waits for ever. If the flight has already
-/// ended, nothing changes.
+/// Ends a flight (shared fetch) with `result` when its fetch ends. A panic or the end of the worker
+/// can also drop the fetch. Then the flight ends too, so that no reader waits for ever. If the
+/// flight has already ended, nothing changes.
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,
     pub(crate) flight: Arc<Flight>,

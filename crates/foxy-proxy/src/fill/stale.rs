@@ -130,7 +130,8 @@ impl Miss {
         self.stale?.pending_update(base, watch)
     }
 
-    /// Returns the stored response if it may answer `request`, after a flight ended with `outcome`.
+    /// Returns the stored response if it may answer `request`, after a flight (shared fetch) ended
+    /// with `outcome`.
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,

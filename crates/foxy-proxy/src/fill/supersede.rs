@@ -15,8 +15,8 @@ use std::cell::Cell;
 /// Removes stored responses that the proxy could otherwise serve again after a crash. The caller
 /// must call this function before the client sees the head of the newer response. Removes a fresh
 /// response that the request did not accept. Also removes a response that another fetch has stored
-/// under `key`, and slices of another representation. A stale response may stay, because the proxy
-/// would validate it first.
+/// under `key`, and slices (aligned MiB) of another representation. A stale response may stay,
+/// because the proxy would validate it first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,

@@ -103,8 +103,8 @@ impl Tee {
             let before = &before.stored;
             let same = are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
             if before.is_of_slices() && same {
-                // The stored slices of the object already contain more bytes than this partial
-                // response.
+                // The stored slices (aligned MiB) of the object already contain more bytes than
+                // this partial response.
                 return;
             }
             if let Some((key, both)) = joined(&self.base, &stored, before, policy, PART as u64) {

@@ -11,7 +11,7 @@ use foxy_http::{Headers, ResponseHead};
 use foxy_rules::{NotStoredReason, RequestControl, StoredTimes};
 use std::sync::Arc;
 
-/// The head of the response that a flight fetches, as its readers see it.
+/// The head of the response that a flight (shared fetch) fetches, as its readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
     /// The head without hop-by-hop fields and Content-Length.
@@ -32,7 +32,7 @@ pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
     /// The origin confirmed the stored response with a 304. The value is this response with its new
     /// head. If there is a reason not to store the new head, only the request that started the
-    /// flight may use it.
+    /// flight (shared fetch) may use it.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
     /// The origin's 304 confirmed another response than the stored response. The reader must send
     /// its request again without conditions.
@@ -41,8 +41,8 @@ pub(crate) enum FlightOutcome {
 }
 
 impl FlightOutcome {
-    /// Returns true if the outcome may answer a request that joins the flight. The response must be
-    /// fresh, as if the request had found it in the cache.
+    /// Returns true if the outcome may answer a request that joins the flight (shared fetch). The
+    /// response must be fresh, as if the request had found it in the cache.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
@@ -57,7 +57,8 @@ impl FlightOutcome {
 
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx response of the origin. Only the request that started the flight receives it.
+    /// A 1xx response of the origin. Only the request that started the flight (shared fetch)
+    /// receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
 }
@@ -70,7 +71,7 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// The bytes of a flight's body that its readers can read from the cache.
+/// The bytes of a flight (shared fetch)'s body that its readers can read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
     /// The first `bytes` bytes of the body are in the store. More bytes will follow.
@@ -110,7 +111,8 @@ impl Keeping {
     }
 }
 
-/// Tells who needs the stored bytes of a body: readers of the flight now, or only later requests.
+/// Tells who needs the stored bytes of a body: readers of the flight (shared fetch) now, or only
+/// later requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
     ByReaders,

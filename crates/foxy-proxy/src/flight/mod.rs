@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Longest time for which one slow reader may delay the other readers of a flight.
+/// Longest time for which one slow reader may delay the other readers of a flight (shared fetch).
 const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Flight {
@@ -46,8 +46,8 @@ pub(crate) struct Flight {
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight: one request that receives the response. Dropping this value makes the
-/// reader leave the flight.
+/// A reader of a flight (shared fetch): one request that receives the response. Dropping this value
+/// makes the reader leave the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -66,8 +66,8 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state of the flight. Then tells the memory budget how many bytes the flight now
-    /// has in memory.
+    /// Changes the state of the flight (shared fetch). Then tells the memory budget how many bytes
+    /// the flight now has in memory.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -114,8 +114,8 @@ impl Flight {
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Returns true if the response of the flight may answer a request that arrives now, or if the
-    /// response has not arrived yet.
+    /// Returns true if the response of the flight (shared fetch) may answer a request that arrives
+    /// now, or if the response has not arrived yet.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -164,8 +164,8 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. If the fetch failed before the head of the response arrived, the error
-    /// becomes the outcome.
+    /// Ends the flight (shared fetch). If the fetch failed before the head of the response arrived,
+    /// the error becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -180,8 +180,8 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left the flight. From then on, no reader can join, so the
-    /// fill may stop.
+    /// Waits until the last reader has left the flight (shared fetch). From then on, no reader can
+    /// join, so the fill may stop.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -194,7 +194,8 @@ impl Flight {
         }
     }
 
-    /// Returns true if the last reader has left the flight. From then on, no reader can join.
+    /// Returns true if the last reader has left the flight (shared fetch). From then on, no reader
+    /// can join.
     pub(crate) fn is_deserted(&self) -> bool {
         let mut state = self.state();
         let deserted = state.is_deserted();
@@ -258,8 +259,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. Only the request that started the flight passes
-    /// `leader`. It alone receives the 1xx heads.
+    /// Returns the next event before the body. Only the request that started the flight (shared
+    /// fetch) passes `leader`. It alone receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -299,7 +300,7 @@ impl Drop for Reader {
     }
 }
 
-/// The flights in progress, by the key of their URL.
+/// The flights (shared fetches) in progress, by the key of their URL.
 pub(crate) struct Flights {
     table: Mutex<KeyMap<Arc<Flight>>>,
     memory_budget: Arc<MemoryBudget>,
@@ -326,9 +327,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL if `fits` accepts the flight. Otherwise starts a flight, unless
-    /// `landed` returns a response that another flight has just stored. `fits` should refuse a
-    /// flight whose response may be invalidated, purged or stale.
+    /// Joins the flight (shared fetch) of a URL if `fits` accepts the flight. Otherwise starts a
+    /// flight, unless `landed` returns a response that another flight has just stored. `fits`
+    /// should refuse a flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -350,15 +351,15 @@ impl Flights {
         Boarding::Leads(flight, reader)
     }
 
-    /// Starts a new flight for a request that no flight in progress may answer.
+    /// Starts a new flight (shared fetch) for a request that no flight in progress may answer.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let (flight, reader) = self.alone(epoch);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
         (flight, reader)
     }
 
-    /// Lets requests for the key `key` also join this flight, unless this key has a flight that
-    /// began later.
+    /// Lets requests for the key `key` also join this flight (shared fetch), unless this key has a
+    /// flight that began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
@@ -366,8 +367,8 @@ impl Flights {
         }
     }
 
-    /// Removes a flight from the table, unless a newer flight has taken its place. Later requests
-    /// then cannot join it.
+    /// Removes a flight (shared fetch) from the table, unless a newer flight has taken its place.
+    /// Later requests then cannot join it.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

@@ -15,17 +15,18 @@ use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::sync::Arc;
 
-/// The result of joining a flight that another request started.
+/// The result of joining a flight (shared fetch) that another request started.
 pub(crate) enum Followed {
     Answered(Answered),
-    /// The response of the flight does not fit this request.
+    /// The response of the flight (shared fetch) does not fit this request.
     Unusable,
     /// The response was already stale when it arrived at the proxy, so this request needs its own
     /// fetch (RFC 9111 §4).
     Stale,
 }
 
-/// Answers from a flight that another request started, if the response also fits this request.
+/// Answers from a flight (shared fetch) that another request started, if the response also fits
+/// this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -69,9 +70,10 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
     }
 }
 
-/// Answers with the outcome of a flight. `collapsed` means that another request started the flight.
-/// Returns `None` if the confirmed response is no longer available, or if the beginning of the
-/// flight's response is not. Also returns `None` if the origin confirmed another response.
+/// Answers with the outcome of a flight (shared fetch). `collapsed` means that another request
+/// started the flight. Returns `None` if the confirmed response is no longer available, or if the
+/// beginning of the flight's response is not. Also returns `None` if the origin confirmed another
+/// response.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -110,8 +112,8 @@ pub(crate) async fn answer_from_flight(
     }
 }
 
-/// Answers with the response of a flight. Returns `None` if the beginning of the body is no longer
-/// available.
+/// Answers with the response of a flight (shared fetch). Returns `None` if the beginning of the
+/// body is no longer available.
 async fn respond(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -125,7 +127,7 @@ async fn respond(
             && let Some(stand_in) = reader.another()
         {
             // This client needs no body, but later clients do. So a task without a client reads the
-            // flight to its end, and the cache stores the response.
+            // flight (shared fetch) to its end, and the cache stores the response.
             tokio::task::spawn_local(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );

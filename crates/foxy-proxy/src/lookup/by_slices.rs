@@ -17,12 +17,12 @@ use foxy_rules::partial::slice_of;
 use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 
-/// If an object cannot be stored in slices, the proxy does not fetch slices of the object for this
-/// time in seconds.
+/// If an object cannot be stored in slices (aligned MiB), the proxy does not fetch slices of the
+/// object for this time in seconds.
 const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for a range. If neither a stored partial response nor slices can answer, sends
-/// nothing and returns `None`.
+/// Answers a request for a range. If neither a stored partial response nor slices (aligned MiB) can
+/// answer, sends nothing and returns `None`.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -119,8 +119,8 @@ async fn from_part(
     }
 }
 
-/// Answers with the requested range of an object whose slices are `set`. Returns `None` if the
-/// client did not ask for exactly one range, or if a needed slice is not available.
+/// Answers with the requested range of an object whose slices (aligned MiB) are `set`. Returns
+/// `None` if the client did not ask for exactly one range, or if a needed slice is not available.
 async fn ranged_answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -162,8 +162,8 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole object from its slices, if memory has the head of these slices.
-/// Fetches the missing slices from the origin.
+/// Answers a request for the whole object from its slices (aligned MiB), if memory has the head of
+/// these slices. Fetches the missing slices from the origin.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -187,7 +187,8 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Returns false if the proxy knows before the fetch that it cannot store slices of the object.
+/// Returns false if the proxy knows before the fetch that it cannot store slices (aligned MiB) of
+/// the object.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

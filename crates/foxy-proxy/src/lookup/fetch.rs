@@ -165,8 +165,8 @@ async fn fetch_for_one(
     if is_for_one { Box::pin(lead_alone(transaction, miss)).await } else { Ok(None) }
 }
 
-/// Joins a flight of the URL, but not the flight that the reader `left` has left. If there is no
-/// other flight, starts one.
+/// Joins a flight (shared fetch) of the URL, but not the flight that the reader `left` has left. If
+/// there is no other flight, starts one.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
@@ -203,8 +203,8 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fetch and reads its flight. If this client disconnects, the fetch continues while other
-/// requests read the flight, or if few bytes are missing.
+/// Starts a fetch and reads its flight (shared fetch). If this client disconnects, the fetch
+/// continues while other requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -225,7 +225,7 @@ async fn lead(
     }
 }
 
-/// Starts a flight that no other request can join, and reads it.
+/// Starts a flight (shared fetch) that no other request can join, and reads it.
 async fn lead_alone(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

@@ -109,8 +109,8 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Serves a stored response, even if the store has lost a part of the body. Returns `None` if the
-/// body was lost before anything was sent. The request then counts as a miss.
+/// Serves a stored response, even if the store has lost a part (1 MiB of the body) of the body.
+/// Returns `None` if the body was lost before anything was sent. The request then counts as a miss.
 pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -134,8 +134,8 @@ pub(crate) async fn make_up(
     let Transaction { worker, wanted, .. } = *transaction;
     let is_begun = matches!(failure, SendFailure::RestGone(_));
     let mut slices = None;
-    // Only a body in parts is removed here. If the body was one record, a newer response may have
-    // replaced the record, and must stay.
+    // Only a body in parts (1 MiB each) is removed here. If the body was one record, a newer
+    // response may have replaced the record, and must stay.
     if let Some((stored, watch)) = remains.in_parts {
         worker.shared.cache.forget(&CacheKey::new(remains.key));
         let left = left_of(worker, &wanted.key, &stored, &watch, is_begun).await;

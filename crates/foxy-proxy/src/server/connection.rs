@@ -361,8 +361,8 @@ async fn read_head(
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {
                 idle.set(false);
-                // If the connection has given up its place to another connection, it will close in
-                // a moment.
+                // If the connection has given up its place (slot for a connection) to another
+                // connection, it will close in a moment.
                 let begins = activity.begin_work();
                 return if begins { Ok(Some((head, body))) } else { Err(ReadEnd::Closed) };
             }

@@ -1,6 +1,7 @@
-//! Fetches one slice of an object, passes it to the readers of its flight, and stores it with the
-//! object's other slices. A *slice* is 1 MiB of the object, aligned to 1 MiB. If the origin answers
-//! with something other than the slice, the answer is handled like a fetch of the whole object.
+//! Fetches one slice of an object, passes it to the readers of its flight (shared fetch), and
+//! stores it with the object's other slices. A *slice* is 1 MiB of the object, aligned to 1 MiB. If
+//! the origin answers with something other than the slice, the answer is handled like a fetch of
+//! the whole object.
 
 use crate::cache::purge::site_of;
 use crate::cache::{
@@ -27,14 +28,14 @@ use std::sync::Arc;
 
 pub(crate) struct SliceRequest {
     /// The client's request. The header fields of this request may forbid the cache to store the
-    /// slice.
+    /// slice (aligned MiB).
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
-    /// The record that describes the stored slices of the object: their common head, and the
-    /// object's length.
+    /// The record that describes the stored slices (aligned MiB) of the object: their common head,
+    /// and the object's length.
     pub(crate) set: Option<Arc<Stored>>,
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
@@ -43,13 +44,13 @@ pub(crate) struct SliceRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
-    /// The slice contains the whole object. It is stored like an ordinary response.
+    /// The slice (aligned MiB) contains the whole object. It is stored like an ordinary response.
     Whole,
-    /// The slice is stored together with the object's other slices, because all have the same
-    /// strong validator.
+    /// The slice (aligned MiB) is stored together with the object's other slices, because all have
+    /// the same strong validator.
     Slice,
-    /// The slice is stored alone as a partial response. The response has no validator that
-    /// identifies further slices of the same representation.
+    /// The slice (aligned MiB) is stored alone as a partial response. The response has no validator
+    /// that identifies further slices of the same representation.
     Part,
 }
 
@@ -92,8 +93,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Handles an answer that is not the requested slice, like the answer to a request for the whole
-/// object.
+/// Handles an answer that is not the requested slice (aligned MiB), like the answer to a request
+/// for the whole object.
 async fn receive_whole(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -174,8 +175,8 @@ async fn receive(
     result
 }
 
-/// Returns the reason not to store a slice. A slice is stored if the cache could store the whole
-/// response, and if the response has no Vary field.
+/// Returns the reason not to store a slice (aligned MiB). A slice is stored if the cache could
+/// store the whole response, and if the response has no Vary field.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -190,8 +191,8 @@ fn why_not_kept(
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// Returns the set of stored slices to which a slice belongs. The flag is true if the head of the
-/// set must be stored, because the set is new or has new fields.
+/// Returns the set of stored slices (aligned MiB) to which a slice belongs. The flag is true if the
+/// head of the set must be stored, because the set is new or has new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -247,8 +248,8 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Sends a whole slice to the store. Ignores the store's reply. If the store has no such slice
-/// later, the proxy fetches it again.
+/// Sends a whole slice (aligned MiB) to the store. Ignores the store's reply. If the store has no
+/// such slice later, the proxy fetches it again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -266,9 +267,9 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Passes a body of `expected` bytes to the readers of the flight. If `held` is set, also collects
-/// the body for the store and returns it. Such a slice is fetched to its end, even if all readers
-/// leave.
+/// Passes a body of `expected` bytes to the readers of the flight (shared fetch). If `held` is set,
+/// also collects the body for the store and returns it. Such a slice (aligned MiB) is fetched to
+/// its end, even if all readers leave.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

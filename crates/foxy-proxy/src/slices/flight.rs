@@ -14,12 +14,12 @@ use foxy_rules::partial::{are_of_one, strong_validator};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A request for one slice of an object.
+/// A request for one slice (aligned MiB) of an object.
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The stored set of slices to which the slice must belong. If `validate` is true, the origin
-    /// must confirm this set.
+    /// The stored set of slices (aligned MiB) to which the slice must belong. If `validate` is
+    /// true, the origin must confirm this set.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
     /// True if no other request may share the fetch.
@@ -28,14 +28,15 @@ pub(crate) struct SliceFetch<'a> {
     pub(crate) list: Option<&'a VaryList>,
 }
 
-/// A slice whose fetch is in progress.
+/// A slice (aligned MiB) whose fetch is in progress.
 pub(crate) struct FetchedSlice {
     pub(crate) reader: Reader,
     pub(crate) span: Span,
-    /// The set of slices to which the slice belongs.
+    /// The set of slices (aligned MiB) to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// True if the slice is being stored, and its set has a strong validator. Only then can the
-    /// slice be read again, and only then can more slices of the same representation be fetched.
+    /// True if the slice (aligned MiB) is being stored, and its set has a strong validator. Only
+    /// then can the slice be read again, and only then can more slices of the same representation
+    /// be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
@@ -43,7 +44,7 @@ pub(crate) struct FetchedSlice {
 }
 
 impl FetchedSlice {
-    /// Returns the cache status of an answer that begins with this slice.
+    /// Returns the cache status of an answer that begins with this slice (aligned MiB).
     pub(crate) fn outcome(&self, reason: ForwardReason) -> CacheStatus {
         CacheStatus::Forwarded {
             reason,
@@ -55,24 +56,24 @@ impl FetchedSlice {
     }
 }
 
-/// The outcome of a fetch to which the origin did not answer with the slice.
+/// The outcome of a fetch to which the origin did not answer with the slice (aligned MiB).
 pub(crate) struct OtherAnswer {
     pub(crate) reader: Reader,
     pub(crate) outcome: FlightOutcome,
-    /// True if another request started the flight.
+    /// True if another request started the flight (shared fetch).
     pub(crate) collapsed: bool,
 }
 
-/// The result of fetching a slice.
+/// The result of fetching a slice (aligned MiB).
 pub(crate) enum FetchResult {
     Slice(FetchedSlice),
-    /// The origin confirmed that the stored slices are still valid.
+    /// The origin confirmed that the stored slices (aligned MiB) are still valid.
     Confirmed(Arc<Stored>),
     Other(OtherAnswer),
     Unusable,
 }
 
-/// Fetches a slice, alone or together with other requests.
+/// Fetches a slice (aligned MiB), alone or together with other requests.
 pub(crate) async fn fetch(
     transaction: &Transaction<'_, '_>,
     watch: &Watch,
@@ -81,7 +82,7 @@ pub(crate) async fn fetch(
     let Transaction { worker, wanted, .. } = *transaction;
     if !slice.alone {
         let flights = &worker.shared.flights;
-        // If the answer has already begun, its next slices need not be fresh.
+        // If the answer has already begun, its next slices (aligned MiB) need not be fresh.
         let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
@@ -112,8 +113,9 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// Returns the name under which other requests find the flight of a slice. A flight that also
-/// validates the stored slices has another name, because its answer differs.
+/// Returns the name under which other requests find the flight (shared fetch) of a slice (aligned
+/// MiB). A flight that also validates the stored slices has another name, because its answer
+/// differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
     let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
     let first = slice.span.first.to_be_bytes();

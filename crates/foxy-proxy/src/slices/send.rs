@@ -22,35 +22,35 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// If more than this number of slice fetches break off during one answer, the proxy cuts the answer
-/// off.
+/// If more than this number of slice (aligned MiB) fetches break off during one answer, the proxy
+/// cuts the answer off.
 const MAX_BROKEN_FETCHES: u32 = 3;
 
 /// How an answer begins.
 pub(crate) enum Start {
-    /// The answer begins with stored slices.
+    /// The answer begins with stored slices (aligned MiB).
     Stored(Hit),
-    /// The answer begins with a slice that the proxy is fetching.
+    /// The answer begins with a slice (aligned MiB) that the proxy is fetching.
     Fetched(FetchedSlice, ForwardReason),
     /// The client has already received the beginning. The value describes the unsent bytes.
     Begun(UnsentRest),
 }
 
-/// The result of sending the bytes of one fetched slice to the client.
+/// The result of sending the bytes of one fetched slice (aligned MiB) to the client.
 enum FetchProgress {
     Done,
     Broken,
-    /// This client was too slow. The flight no longer waits for it, because other readers need new
-    /// bytes.
+    /// This client was too slow. The flight (shared fetch) no longer waits for it, because other
+    /// readers need new bytes.
     LeftBehind,
 }
 
-/// The result of sending slices.
+/// The result of sending slices (aligned MiB).
 pub(crate) enum SentSlices {
     Answered(Answered),
     /// Nothing was sent, because the origin answered with another response, or did not answer.
     Other(OtherAnswer),
-    /// Nothing was sent, because the first fetched slice was unusable.
+    /// Nothing was sent, because the first fetched slice (aligned MiB) was unusable.
     Nothing,
 }
 
@@ -142,7 +142,7 @@ async fn read(
         let data = match stream::next_or_flush(sender, next).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
-            // The last slice of an object may be shorter than the other slices.
+            // The last slice (aligned MiB) of an object may be shorter than the other slices.
             Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
             Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
@@ -167,9 +167,9 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
 }
 
 /// Stores the head of a response in parts also under `key`. With the URL's own key, a set of slices
-/// becomes a whole response, once every slice was sent to the store. With the key for partial
-/// content, a whole response becomes a set of slices. The keys of the parts do not change, so the
-/// parts need not be written again.
+/// (aligned MiB) becomes a whole response, once every slice was sent to the store. With the key for
+/// partial content, a whole response becomes a set of slices. The keys of the parts do not change,
+/// so the parts need not be written again.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,
@@ -183,10 +183,11 @@ pub(crate) fn keep_under(
     renamed
 }
 
-/// Converts a stored response that has lost a part to a set of slices, so that the proxy fetches
-/// only missing slices. Returns `None` if the response has no strong validator, or if the origin
-/// does not support ranges. Also returns `None` if nothing was sent yet and the last part is
-/// missing. The store drops parts in the order of their arrival, so all parts are then gone.
+/// Converts a stored response that has lost a part (1 MiB of the body) to a set of slices (aligned
+/// MiB), so that the proxy fetches only missing slices. Returns `None` if the response has no
+/// strong validator, or if the origin does not support ranges. Also returns `None` if nothing was
+/// sent yet and the last part is missing. The store drops parts in the order of their arrival, so
+/// all parts are then gone.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -208,8 +209,8 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the unsent bytes of a response that has lost a part. The set of slices `set` contains its
-/// remaining parts.
+/// Sends the unsent bytes of a response that has lost a part (1 MiB of the body). The set of slices
+/// (aligned MiB) `set` contains its remaining parts.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

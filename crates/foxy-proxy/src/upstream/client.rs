@@ -58,7 +58,7 @@ pub struct OpenTunnel {
 pub struct UpstreamCounts {
     /// Number of opened connections, including connections for tunnels.
     pub opened: u64,
-    /// Number of failed attempts to connect to an origin or parent.
+    /// Number of failed attempts to connect to an origin or parent proxy.
     pub connect_failures: u64,
     /// Number of requests sent on a connection that has served another request before.
     pub reused: u64,

@@ -8,26 +8,28 @@ use std::time::Duration;
 /// Largest number of servers of an origin, and of parent proxies, among which a request can choose.
 pub(crate) const MAX_CHOICES: usize = 64;
 
-/// Length of a rest (a time without requests for a server or parent) after the first failure.
+/// Length of a rest (a time without requests for a server or parent proxy) after the first failure.
 pub(crate) const FIRST_REST: Duration = Duration::from_millis(500);
-/// The rest doubles with each failure, at most this number of times. So the longest rest is 16 s,
-/// plus the random part.
+/// The rest (pause without requests) doubles with each failure, at most this number of times. So
+/// the longest rest is 16 s, plus the random part.
 const MAX_DOUBLINGS: u32 = 5;
-/// Each rest is longer by a random part, up to this share of the rest. So several proxies do not
-/// try a server again at the same moment.
+/// Each rest (pause without requests) is longer by a random part, up to this share of the rest. So
+/// several proxies do not try a server again at the same moment.
 const JITTER: f64 = 0.25;
 
 /// Whether a failure during a rest (a time without requests) makes the rest longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhileResting {
-    /// The failure does not count, because the failed request began before the rest.
+    /// The failure does not count, because the failed request began before the rest (pause without
+    /// requests).
     Ignore,
     /// The failure counts, because it is worse than the failure that began the rest (the pause
     /// without requests).
     Count,
 }
 
-/// The rest of a server or parent: the time for which it receives no requests after a failure.
+/// The rest of a server or parent proxy: the time for which it receives no requests after a
+/// failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rest {
     failures: u32,
@@ -36,18 +38,19 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Returns the end of the current or last rest.
+    /// Returns the end of the current or last rest (pause without requests).
     pub(crate) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Returns true while one request tries the server again after its rest.
+    /// Returns true while one request tries the server again after its rest (pause without
+    /// requests).
     pub(crate) const fn is_tried(&self) -> bool {
         self.is_tried
     }
 
-    /// Begins a rest after a failure. Each rest is longer than the last rest. Returns false if the
-    /// failure begins no new rest.
+    /// Begins a rest (pause without requests) after a failure. Each rest is longer than the last
+    /// rest. Returns false if the failure begins no new rest.
     pub(crate) fn begin(
         &mut self,
         during: WhileResting,
@@ -72,14 +75,14 @@ impl Rest {
         }
     }
 
-    /// Ends the rest now, so that the server or parent receives requests again. The next rest will
-    /// still be longer than this rest.
+    /// Ends the rest now, so that the server or parent proxy receives requests again. The next rest
+    /// will still be longer than this rest.
     pub(crate) fn end_early(&mut self, now: Instant) {
         self.until = self.until.min(now);
     }
 
-    /// Notes that the server answered the request that tried it again. The next rest will still be
-    /// longer than this rest.
+    /// Notes that the server answered the request that tried it again. The next rest (pause without
+    /// requests) will still be longer than this rest.
     pub(crate) fn is_passed(&mut self, now: Instant) {
         self.is_tried = false;
         self.end_early(now);
@@ -90,7 +93,7 @@ fn length(failures: u32) -> Duration {
     FIRST_REST * 2u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS))
 }
 
-/// The numbers of the servers or parents that have failed for one request.
+/// The numbers of the servers or parent proxies that have failed for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tried(u64);
 

@@ -30,10 +30,10 @@ pub(crate) struct ParentAttempts {
     /// Whether a cache can answer the request.
     is_cacheable: bool,
     tried: Tried,
-    /// The reason why the last parent failed.
+    /// The reason why the last parent proxy failed.
     failure: ParentFailure,
-    /// True if a route must be chosen: at the start, and again after the parent of the route has
-    /// failed.
+    /// True if a route must be chosen: at the start, and again after the parent proxy of the route
+    /// has failed.
     pub(crate) needs_route: bool,
 }
 
@@ -62,7 +62,7 @@ impl ParentAttempts {
         *self = Self::for_request(origin, &self.target, self.is_cacheable);
     }
 
-    /// Returns the scheme that a parent must serve to receive the request. A tunnel counts as
+    /// Returns the scheme that a parent proxy must serve to receive the request. A tunnel counts as
     /// https, because it usually carries TLS. A PROXY header reaches the origin only in a tunnel.
     fn scheme(&self) -> Scheme {
         let has_header = self.origin.group().is_some_and(|group| group.proxy_header.is_some());
@@ -75,7 +75,7 @@ impl ParentAttempts {
         Aim { scheme, host, port: *port, key, is_cacheable }
     }
 
-    /// Returns the text from which rendezvous hashing chooses the parent. A parent that reads
+    /// Returns the text from which rendezvous hashing chooses the parent proxy. A parent that reads
     /// requests gets the whole URL, so that it caches its own share of the URLs.
     fn key(&self) -> Vec<u8> {
         match self.scheme() {
@@ -89,13 +89,13 @@ impl ParentAttempts {
 pub(crate) struct ParentRoutes {
     parents: Arc<Parents>,
     counters: Arc<Counters>,
-    /// Time limit for a parent's answer to a CONNECT.
+    /// Time limit for a parent proxy's answer to a CONNECT.
     timeout: Duration,
     limits: Limits,
 }
 
 impl ParentRoutes {
-    /// Returns `None` if the operator has set no parents.
+    /// Returns `None` if the operator has set no parent proxies.
     pub(crate) fn new(settings: &UpstreamSettings, counters: &Arc<Counters>) -> Option<Self> {
         Some(Self {
             parents: Arc::clone(settings.parents.as_ref()?),
@@ -105,7 +105,7 @@ impl ParentRoutes {
         })
     }
 
-    /// Returns true if the operator wants no parent for the destination of the request.
+    /// Returns true if the operator wants no parent proxy for the destination of the request.
     pub(crate) fn are_bypassed(&self, attempts: &ParentAttempts) -> bool {
         self.parents.are_bypassed(attempts.aim(&[]))
     }
@@ -114,7 +114,7 @@ impl ParentRoutes {
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the destination policy forbids the destination. Otherwise the
-    /// reason why no parent works.
+    /// reason why no parent proxy works.
     pub(crate) fn choose_route(
         &self,
         dialer: &Dialer,
@@ -149,8 +149,8 @@ impl ParentRoutes {
         Ok(Route { origin, by, client: None })
     }
 
-    /// Notes that the parent of a route has failed before a byte of the request was sent. Fails
-    /// with the same error if another parent could not help.
+    /// Notes that the parent proxy of a route has failed before a byte of the request was sent.
+    /// Fails with the same error if another parent could not help.
     pub(crate) fn try_another(
         &self,
         attempts: &mut ParentAttempts,
@@ -184,7 +184,7 @@ impl ParentRoutes {
         attempts.needs_route = true;
     }
 
-    /// Opens a TCP connection to the parent with this number.
+    /// Opens a TCP connection to the parent proxy with this number.
     pub(crate) async fn dial_parent(
         &self,
         dialer: &Dialer,
@@ -198,8 +198,9 @@ impl ParentRoutes {
         })
     }
 
-    /// Opens a tunnel to `origin` through a parent. `via` is the Via field of a client's CONNECT,
-    /// with this proxy added. Also returns the bytes that arrived after the parent's answer.
+    /// Opens a tunnel to `origin` through a parent proxy. `via` is the Via field of a client's
+    /// CONNECT, with this proxy added. Also returns the bytes that arrived after the parent's
+    /// answer.
     pub(crate) async fn open_tunnel(
         &self,
         dialer: &Dialer,
@@ -238,7 +239,7 @@ impl ParentRoutes {
         Err(self.fails(number, failure))
     }
 
-    /// Records a failure of a parent, and returns the error for it.
+    /// Records a failure of a parent proxy, and returns the error for it.
     pub(crate) fn fails(&self, number: usize, failure: ParentFailure) -> ConnectError {
         let is_down = matches!(failure, ParentFailure::Unreachable | ParentFailure::Credentials);
         if is_down && self.parents.fails(number, ParentFault::Down, clock::monotonic()) {
@@ -247,17 +248,17 @@ impl ParentRoutes {
         failure.into()
     }
 
-    /// Records that a parent accepted a connection, but gave no answer.
+    /// Records that a parent proxy accepted a connection, but gave no answer.
     pub(crate) fn is_silent(&self, number: usize) {
         self.parents.fails(number, ParentFault::Silent, clock::monotonic());
     }
 
-    /// Records that a parent answered a request.
+    /// Records that a parent proxy answered a request.
     pub(crate) fn works(&self, number: usize) {
         self.parents.works(number);
     }
 
-    /// Changes a request for its route: sets the form of its target, and adds the parent's
+    /// Changes a request for its route: sets the form of its target, and adds the parent proxy's
     /// credentials.
     pub(crate) fn adapt(&self, request: &mut OutgoingRequest, attempts: &ParentAttempts, by: By) {
         request.headers.remove("proxy-authorization");
@@ -276,7 +277,7 @@ pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -
     parents.expected(attempts.aim(&attempts.key()), clock::monotonic())
 }
 
-/// Returns the parent as a destination to which the operator permits connections.
+/// Returns the parent proxy as a destination to which the operator permits connections.
 fn origin_of(parent: &Parent) -> Origin {
     Origin::new(Scheme::Http, parent.host(), parent.port(), ChosenBy::Operator)
 }
@@ -294,8 +295,8 @@ fn authority(origin: &Origin) -> String {
     if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Returns the target of a request to a parent: the whole URL (absolute form, RFC 9112 §3.2.2,
-/// §3.2.4).
+/// Returns the target of a request to a parent proxy: the whole URL (absolute form, RFC 9112
+/// §3.2.2, §3.2.4).
 fn absolute_target(origin: &Origin, target: &[u8]) -> Vec<u8> {
     let authority = authority(origin);
     let usual = format!(":{}", origin.scheme.default_port());

@@ -13,10 +13,11 @@ use std::fmt;
 /// Times that a run must fill the cache before it is in a steady state. Earlier, objects are added
 /// but hardly any are removed.
 pub const STEADY_FILLS: f64 = 1.5;
-/// Number of seeds, or of runs on a real machine, that a verdict needs.
+/// Number of seeds, or of runs on a real machine, that a verdict (agreement with the paper) needs.
 pub const SEEDS: u32 = 3;
 
-/// A condition that the run must meet before its row gets a verdict, with the values of the run.
+/// A condition that the run must meet before its row gets a verdict (agreement with the paper),
+/// with the values of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "kebab-case")]
 pub enum Condition {
@@ -44,19 +45,19 @@ pub enum Condition {
         /// Whether our counts show this cause.
         shown: bool,
     },
-    /// The verdict does not change if the experiment runs at another scale (size of trace, memory
-    /// and disk).
+    /// The verdict (agreement with the paper) does not change if the experiment runs at another
+    /// scale (size of trace, memory and disk).
     TwoScales {
-        /// The other scale and the verdict at that scale. `None` if the experiment ran at one scale
-        /// only.
+        /// The other scale and the verdict (agreement with the paper) at that scale. `None` if the
+        /// experiment ran at one scale only.
         other: Option<(f64, Verdict)>,
     },
     /// An input of the run was fitted to the paper's value, so the agreement of our value proves
-    /// nothing. A row with this condition never gets a verdict.
+    /// nothing. A row with this condition never gets a verdict (agreement with the paper).
     Fitted,
 }
 
-/// The reason why a row has no verdict.
+/// The reason why a row has no verdict (agreement with the paper).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoVerdictReason {
@@ -70,7 +71,8 @@ pub enum NoVerdictReason {
     CauseNotShown,
     /// The experiment ran at only one scale (size of trace, memory and disk).
     OneScale,
-    /// Two scales of the experiment (sizes of trace, memory and disk) have different verdicts.
+    /// Two scales of the experiment (sizes of trace, memory and disk) have different verdicts
+    /// (agreement with the paper).
     ScalesDisagree,
     /// An input of the experiment was fitted to the paper's value. So our value agrees in any case,
     /// which proves nothing.
@@ -95,8 +97,8 @@ impl fmt::Display for NoVerdictReason {
 }
 
 impl Condition {
-    /// Returns the reason for no verdict if the condition fails. `verdict` is the verdict of the
-    /// row so far.
+    /// Returns the reason for no verdict (agreement with the paper) if the condition fails.
+    /// `verdict` is the verdict of the row so far.
     pub fn failure(&self, verdict: Verdict) -> Option<NoVerdictReason> {
         match self {
             Self::Fills { reached } => {
@@ -129,7 +131,8 @@ impl Condition {
     }
 
     /// Makes the condition for a cause that the run does not count. A row with this condition never
-    /// gets a verdict. `why` is the reason why the run does not count the cause.
+    /// gets a verdict (agreement with the paper). `why` is the reason why the run does not count
+    /// the cause.
     pub fn unmeasured(named: &str, why: &str) -> Self {
         Self::Cause { named: named.into(), ours: why.into(), shown: false }
     }
@@ -160,13 +163,13 @@ impl fmt::Display for Condition {
 }
 
 impl FigureRow {
-    /// Adds a condition that the verdict needs.
+    /// Adds a condition that the verdict (agreement with the paper) needs.
     pub fn under(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self
     }
 
-    /// Fills in the verdict of the same row at another scale.
+    /// Fills in the verdict (agreement with the paper) of the same row at another scale.
     pub fn at_second_scale(&mut self, other: Option<&Self>) {
         for condition in &mut self.conditions {
             if let Condition::TwoScales { other: found } = condition {
@@ -175,8 +178,8 @@ impl FigureRow {
         }
     }
 
-    /// Replaces the verdict by "no verdict" if a condition fails. Call this function last, because
-    /// the functions that compare scales need the verdict.
+    /// Replaces the verdict (agreement with the paper) by "no verdict" if a condition fails. Call
+    /// this function last, because the functions that compare scales need the verdict.
     pub fn settle(&mut self) {
         use Verdict::{DifferentToday, Differs, Reproduced, ShapeOnly};
         if !matches!(self.verdict, Reproduced | ShapeOnly | Differs | DifferentToday) {

@@ -73,10 +73,10 @@ pub struct FigureRow {
     pub ratio: Option<f64>,
     /// Result of the comparison of our values with the quoted value.
     pub verdict: Verdict,
-    /// The reasons why the row has no verdict.
+    /// The reasons why the row has no verdict (agreement with the paper).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<NoVerdictReason>,
-    /// The conditions that the verdict needs, such as a filled cache.
+    /// The conditions that the verdict (agreement with the paper) needs, such as a filled cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// The way in which our value was obtained.

@@ -35,8 +35,8 @@ pub enum Verdict {
     /// stores.
     #[serde(rename = "unequal work")]
     UnequalWork,
-    /// A condition of the verdict fails, see [`Condition`](super::Condition). The row names the
-    /// reasons.
+    /// A condition of the verdict (agreement with the paper) fails, see
+    /// [`Condition`](super::Condition). The row names the reasons.
     #[serde(rename = "no verdict")]
     NoVerdict,
     /// This machine cannot run the experiment.
@@ -65,8 +65,8 @@ pub fn within(quoted: f64) -> RangeInclusive<f64> {
 }
 
 impl FigureRow {
-    /// Compares the row with its entry in the table of quotes. Leaves the verdict of a row without
-    /// a quoted value unchanged.
+    /// Compares the row with its entry in the table of quotes. Leaves the verdict (agreement with
+    /// the paper) of a row without a quoted value unchanged.
     pub fn judged(self) -> Self {
         let Some(quote) = quote(&self.figure, &self.row) else { return self };
         let row = Self { quote: Some(quote.kind), ..self };
@@ -107,8 +107,8 @@ impl FigureRow {
         }
     }
 
-    /// Sets the verdict of a row that is not reproduced. `holds` tells whether the row's order or
-    /// direction agrees with the paper.
+    /// Sets the verdict (agreement with the paper) of a row that is not reproduced. `holds` tells
+    /// whether the row's order or direction agrees with the paper.
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
             Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote

@@ -1,4 +1,5 @@
-//! The records of a slotted scheme: an array of entries, a hash table by key, and an LRU list.
+//! The records of a slotted storage scheme: an array of entries, a hash table by key, and an LRU
+//! list.
 
 use super::layout::Piece;
 use crate::lru::{LinkStore, Links, Lru};
@@ -10,7 +11,8 @@ use smallvec::SmallVec;
 
 pub type EntryId = u32;
 
-/// The runs of slots on disk that contain a record. Almost every record has one piece.
+/// The runs of slots (512 bytes each) on disk that contain a record. Almost every record has one
+/// piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
 #[derive(Debug)]

@@ -29,7 +29,7 @@ pub enum Access {
 struct OpenFile {
     id: FileId,
     is_open: bool,
-    /// Whether the scheme already created the folder of the file, because it was missing.
+    /// Whether the storage scheme already created the folder of the file, because it was missing.
     has_new_folder: bool,
     waiting: Vec<(Access, Job)>,
     in_flight: u32,

@@ -1,5 +1,5 @@
-//! Handles puts: refusals, eviction, the choice of slots on disk, and writes. A get finds a new
-//! record at once, because the record stays in memory until it is on disk.
+//! Handles puts: refusals, eviction, the choice of slots (512 bytes each) on disk, and writes. A
+//! get finds a new record at once, because the record stays in memory until it is on disk.
 
 use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
 use super::files::Access;
@@ -14,7 +14,7 @@ use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Si
 use foxy_store::layout::SLOT;
 use foxy_store::record::{self, slots_for};
 
-/// The result of a search for free slots.
+/// The result of a search for free slots (512 bytes each).
 enum Room {
     At(Pieces),
     /// No space yet. The removal of an abandoned file will free enough.
@@ -22,8 +22,8 @@ enum Room {
     Never,
 }
 
-/// Maximum number of bytes of writes in flight in schemes that batch reads. Solaris limits the
-/// writes in flight of a file to the same number (`ufs_HW`).
+/// Maximum number of bytes of writes in flight in storage schemes that batch reads. Solaris limits
+/// the writes in flight of a file to the same number (`ufs_HW`).
 const WRITE_WINDOW: usize = 384 << 10;
 
 impl Slotted {
@@ -97,8 +97,8 @@ impl Slotted {
         true
     }
 
-    /// Chooses slots for the records in this order, and writes them. Drops a record that finds no
-    /// space.
+    /// Chooses slots (512 bytes each) for the records in this order, and writes them. Drops a
+    /// record that finds no space.
     pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
         for &id in records {
             let entry = self.entries.get(id);
@@ -149,8 +149,8 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that starts in `piece`, a run of slots that new records will overwrite.
-    /// Returns false while a write of one of these records is in flight.
+    /// Drops every record that starts in `piece`, a run of slots (512 bytes each) that new records
+    /// will overwrite. Returns false while a write of one of these records is in flight.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
         let range = RecordStart::before(file, first)..RecordStart::before(file, first + slots);
@@ -164,8 +164,8 @@ impl Slotted {
         self.starts.range(range).next().is_none()
     }
 
-    /// Notes the file and slot at which a record starts. Prefetching and layouts that overwrite old
-    /// records find records by this position.
+    /// Notes the file and slot (512 bytes) at which a record starts. Prefetching and layouts that
+    /// overwrite old records find records by this position.
     pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
@@ -206,9 +206,9 @@ impl Slotted {
         self.write_held(out);
     }
 
-    /// Starts the waiting writes. A scheme that batches reads starts no write during a batch of
-    /// reads, and limits the writes in flight. Otherwise a disk's elevator scheduler would prefer
-    /// the consecutive writes, and the reads would wait for seconds.
+    /// Starts the waiting writes. A storage scheme that batches reads starts no write during a
+    /// batch of reads, and limits the writes in flight. Otherwise a disk's elevator scheduler would
+    /// prefer the consecutive writes, and the reads would wait for seconds.
     pub(super) fn write_held(&mut self, out: &mut Outbox) {
         let limits = self.plan.reads == ReadOrder::Batched;
         while !(limits && (self.hits.is_reading() || self.writing >= WRITE_WINDOW))

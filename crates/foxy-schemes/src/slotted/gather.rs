@@ -10,7 +10,7 @@ use foxy_store::layout::SLOT;
 #[derive(Debug)]
 pub struct Batch {
     pub file: u64,
-    /// Number of the batch's first slot in the file.
+    /// Number of the batch's first slot (512 bytes) in the file.
     pub first: u32,
     pub bytes: Vec<u8>,
     /// The records that have bytes in this batch.
@@ -25,8 +25,8 @@ impl Batch {
 
 #[derive(Debug)]
 pub struct Gather {
-    /// Number of slots in a granule, the page or stripe that is written as a whole; 0 disables
-    /// collecting.
+    /// Number of slots (512 bytes each) in a granule, the page or stripe that is written as a
+    /// whole; 0 disables collecting.
     granule: u32,
     pending: Option<Batch>,
     since: Instant,
@@ -37,9 +37,9 @@ impl Gather {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece (a run of slots) of a record and appends full batches to `out`. Each batch
-    /// lists every record that has bytes in it. Returns how many batches, finished or still
-    /// collecting, list the record because of this call.
+    /// Adds a piece (adjacent slots of 512 bytes) of a record and appends full batches to `out`.
+    /// Each batch lists every record that has bytes in it. Returns how many batches, finished or
+    /// still collecting, list the record because of this call.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -103,8 +103,9 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Adds pieces `(first slot, slots)` as records 0, 1, … and checks the resulting batches. An
-    /// expected batch is `(first slot, slots, records)`.
+    /// Adds pieces as records 0, 1, … and checks the resulting batches. A piece is `(first slot,
+    /// number of slots)`. An expected batch is `(first slot, number of slots, numbers of the
+    /// records)`.
     fn check(granule: u32, pieces: &[(u32, u32)], expected: &[(u32, u32, &[EntryId])]) {
         let mut gather = Gather::new(granule);
         let (mut out, mut listed) = (Vec::new(), 0);

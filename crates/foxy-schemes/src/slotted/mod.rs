@@ -1,8 +1,8 @@
-//! The schemes that keep many records in one file (STREAM, BUDDY, coss and others). They come from
-//! the WebCoSM paper, from Squid and from Squid-M. A file consists of slots of 512 bytes, and the
-//! index is in memory. A [`Plan`] defines each scheme: its layout (which slots a record takes), and
-//! the order of writes and reads. This file contains the state and passes events on. `fill`,
-//! `hits`, `open` and `close` contain the operations.
+//! The storage schemes that keep many records in one file (STREAM, BUDDY, coss and others). They
+//! come from the WebCoSM paper, from Squid and from Squid-M. A file consists of slots of 512 bytes,
+//! and the index is in memory. A [`Plan`] defines each scheme: its layout (which slots a record
+//! takes), and the order of writes and reads. This file contains the state and passes events on.
+//! `fill`, `hits`, `open` and `close` contain the operations.
 //!
 //! These schemes keep records only over a clean stop. Closing writes the index with the store's
 //! generation, a number in the superblock. An opening raises the generation on disk before it
@@ -61,8 +61,8 @@ const CONTROL: FileId = FileId(0);
 const SUPERBLOCKS: usize = 2;
 /// The space for the index of a closed store is 1/`INDEX_SHARE` of the store's size.
 const INDEX_SHARE: u64 = 32;
-/// Number of slots in a page that the packetizer writes: 8 KiB, as on the machine of the WebCoSM
-/// paper.
+/// Number of slots (512 bytes each) in a page that the packetizer writes: 8 KiB, as on the machine
+/// of the WebCoSM paper.
 const PAGE_SLOTS: u32 = 16;
 /// Size of a locality buffer in bytes.
 const SITE_BUFFER: usize = 64 << 10;
@@ -83,7 +83,7 @@ struct Unplaced {
     bytes: usize,
 }
 
-/// The file and the slot at which a record starts.
+/// The file and the slot (512 bytes) at which a record starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordStart {
     file: u64,
@@ -93,13 +93,13 @@ struct RecordStart {
 
 impl RecordStart {
     /// Returns a value that is not greater than the [`RecordStart`] of any record that starts at
-    /// this slot or later.
+    /// this slot (512 bytes) or later.
     const fn before(file: u64, first: u32) -> Self {
         Self { file, first, id: 0 }
     }
 }
 
-/// The state of a slotted scheme. [`crate::SchemeName::make`] creates it.
+/// The state of a slotted storage scheme. [`crate::SchemeName::make`] creates it.
 pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
@@ -135,7 +135,8 @@ fn slots_of(size: u64) -> u32 {
     u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
 }
 
-/// Returns the maximum number of slots that coss collects for one write: half of `waiting_bytes`.
+/// Returns the maximum number of slots (512 bytes each) that coss collects for one write: half of
+/// `waiting_bytes`.
 fn most_gathered(settings: &SchemeSettings) -> u32 {
     u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
 }

@@ -1,6 +1,6 @@
-//! The plans, which define the slotted schemes. A plan consists of a layout (which slots a record
-//! takes), a write order, a read order and the effect of a hit. The names in capitals come from the
-//! papers.
+//! The plans, which define the slotted storage schemes. A plan consists of a layout (which 512-byte
+//! slots a record takes), a write order, a read order and the effect of a hit. The names in
+//! capitals come from the papers.
 
 use super::layout::LayoutKind;
 
@@ -39,10 +39,10 @@ pub enum OnHit {
     Rewrite,
 }
 
-/// The definition of a slotted scheme.
+/// The definition of a slotted storage scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The name in the table of schemes and in file names.
+    /// The name in the table of storage schemes and in file names.
     pub name: &'static str,
     pub layout: LayoutKind,
     pub writes: WriteOrder,
@@ -51,7 +51,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns whether all records share the slots of one file.
+    /// Returns whether all records share the slots (512 bytes each) of one file.
     pub const fn has_one_file(&self) -> bool {
         matches!(self.layout, LayoutKind::Cyclic | LayoutKind::Ring)
     }
@@ -62,8 +62,8 @@ impl Plan {
     }
 }
 
-/// The scheme STREAM of the WebCoSM paper: one file, in which each record takes the next free
-/// slots.
+/// The storage scheme STREAM of the WebCoSM paper: one file, in which each record takes the next
+/// free slots (512 bytes each).
 pub const STREAM: Plan = Plan {
     name: "stream",
     layout: LayoutKind::Cyclic,
@@ -72,31 +72,32 @@ pub const STREAM: Plan = Plan {
     on_hit: OnHit::Touch,
 };
 
-/// The scheme STREAM-PACKETIZER as the WebCoSM paper describes it: STREAM with writes of whole
-/// pages.
+/// The storage scheme STREAM-PACKETIZER as the WebCoSM paper describes it: STREAM with writes of
+/// whole pages.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
-/// The scheme STREAM-LOC of the WebCoSM paper: a buffer per origin server for writes, and immediate
-/// reads.
+/// The storage scheme STREAM-LOC of the WebCoSM paper: a buffer per origin server for writes, and
+/// immediate reads.
 pub const STREAM_LOC: Plan = Plan { name: "stream-loc", writes: WriteOrder::Sites, ..PACKETIZER };
 
-/// The scheme LAZY-READS of the WebCoSM paper: several reads start together, sorted by disk place.
+/// The storage scheme LAZY-READS of the WebCoSM paper: several reads start together, sorted by disk
+/// place.
 pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: ReadOrder::Batched, ..PACKETIZER };
 
-/// The scheme LAZY-READS-LOC of the WebCoSM paper: LAZY-READS with a buffer per origin server for
-/// writes.
+/// The storage scheme LAZY-READS-LOC of the WebCoSM paper: LAZY-READS with a buffer per origin
+/// server for writes.
 pub const LAZY_READS_LOC: Plan =
     Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
 
-/// The scheme BUDDY of the WebCoSM paper: one file for each record size.
+/// The storage scheme BUDDY of the WebCoSM paper: one file for each record size.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
-/// The scheme SQUIDM (Maltzahn, Richardson and Grunwald, USENIX 1999). Small records share large
-/// files, whose pages are written once they are full.
+/// The storage scheme SQUIDM (Maltzahn, Richardson and Grunwald, USENIX 1999). Small records share
+/// large files, whose pages are written once they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
-/// The scheme SQUIDMLA of the same paper. Unlike SQUIDM, it groups small records by origin server,
-/// and keeps each within one page if possible.
+/// The storage scheme SQUIDMLA of the same paper. Unlike SQUIDM, it groups small records by origin
+/// server, and keeps each within one page if possible.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,
@@ -104,7 +105,7 @@ pub const SQUIDMLA: Plan = Plan {
     ..PACKETIZER
 };
 
-/// Squid's scheme coss: one file of stripes. The newest stripe overwrites the oldest.
+/// Squid's storage scheme coss: one file of stripes. The newest stripe overwrites the oldest.
 pub const COSS: Plan = Plan {
     name: "coss",
     layout: LayoutKind::Ring,

@@ -1,5 +1,5 @@
 //! Counts the disk operations of each plan on a device in memory. The tests of `foxy-torture` cover
-//! the behaviour that all schemes share.
+//! the behaviour that all storage schemes share.
 
 mod ahead;
 
@@ -14,7 +14,7 @@ use foxy_store::engine::Ask;
 use foxy_store::step::StepDriver;
 use std::time::Duration;
 
-/// Returns the number of body bytes of a record that takes exactly `slots` slots.
+/// Returns the number of body bytes of a record that takes exactly `slots` slots (512 bytes each).
 const fn body_of(slots: usize) -> usize {
     slots * SLOT - foxy_store::record::HEADER
 }
@@ -88,8 +88,8 @@ impl<D: Device> Store<D> {
     }
 }
 
-/// Returns the numbers of file creations, writes and reads that a put of `slots` slots causes. An
-/// earlier put has already created the shared file.
+/// Returns the numbers of file creations, writes and reads that a put of `slots` slots (512 bytes
+/// each) causes. An earlier put has already created the shared file.
 fn cost_of_a_put(plan: Plan, slots: usize) -> [u64; 3] {
     let mut store = Store::open(plan, Memory::default(), &settings());
     store.put(1, slots, 1);

@@ -27,8 +27,8 @@ pub enum Pending {
     /// Performs a step of the sequence of disk operations that runs in this lane. A sync carries
     /// the state that it makes durable.
     Step(LaneName, Option<Synced>),
-    /// Reads pages whose records may not be durable. The scheme then writes the same bytes again
-    /// and syncs.
+    /// Reads pages whose records may not be durable. The storage scheme then writes the same bytes
+    /// again and syncs.
     Settle(crate::pages::Run),
 }
 

@@ -1,8 +1,8 @@
-//! Recovery after a crash. The scan checks every slot of the record area for the header of a
-//! record. The newest record of a key is live, unless a tombstone in the journal covers it. All
-//! other records are leftovers: invalid but still on disk. An unreadable slot or a damaged header
-//! is doubtful, because it may hide a record of any key. Until all doubtful pages are overwritten,
-//! every put needs a tombstone.
+//! Recovery after a crash. The scan checks every slot (512 bytes) of the record area for the header
+//! of a record. The newest record of a key is live, unless a tombstone in the journal covers it.
+//! All other records are leftovers: invalid but still on disk. An unreadable slot or a damaged
+//! header is doubtful, because it may hide a record of any key. Until all doubtful pages are
+//! overwritten, every put needs a tombstone.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};

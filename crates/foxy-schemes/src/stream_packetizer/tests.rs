@@ -1,5 +1,5 @@
-//! Tests the scheme stream-packetizer on a device in memory: the cyclic use of the file, reopening,
-//! and limits. Separate files test faults, damaged files and the journal.
+//! Tests the storage scheme stream-packetizer on a device in memory: the cyclic use of the file,
+//! reopening, and limits. Separate files test faults, damaged files and the journal.
 
 mod faults;
 mod files;

@@ -1,6 +1,6 @@
-//! The plans, which define the ufs schemes, and the locations of files. A mapping selects the
-//! directory of a file: one directory for all files, one of 16 × 256 directories, or one directory
-//! per origin server.
+//! The plans, which define the ufs storage schemes, and the locations of files. A mapping selects
+//! the directory of a file: one directory for all files, one of 16 × 256 directories, or one
+//! directory per origin server.
 
 use crate::{SchemeSettings, UfsMapping};
 use foxy_base::random::split_mix;
@@ -44,7 +44,7 @@ pub(super) enum Mapping {
     Levels(UfsMapping),
     /// Each origin server has a directory, which is never removed.
     Sites,
-    /// A hash of the origin server selects a directory in two levels (the scheme SQUIDL of
+    /// A hash of the origin server selects a directory in two levels (the storage scheme SQUIDL of
     /// Maltzahn, Richardson and Grunwald, USENIX 1999).
     HashedSites,
 }
@@ -191,7 +191,7 @@ fn hexadecimal(text: &str, digits: usize) -> Option<u64> {
     if ours { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// The definition of a ufs scheme.
+/// The definition of a ufs storage scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UfsPlan {
     mapping: Mapping,

@@ -1,7 +1,7 @@
-//! The schemes with one file per record: Squid's ufs and its variants. The variants differ in their
-//! [`UfsPlan`]. A hit opens, reads and closes a file. A put creates, writes and closes a file with
-//! the lowest free number. An eviction deletes a file. Files of other programs stay untouched and
-//! are counted.
+//! The storage schemes with one file per record: Squid's ufs and its variants. The variants differ
+//! in their [`UfsPlan`]. A hit opens, reads and closes a file. A put creates, writes and closes a
+//! file with the lowest free number. An eviction deletes a file. Files of other programs stay
+//! untouched and are counted.
 //!
 //! Every file starts with a header that names its record. A store that recovers after a crash has a
 //! ledger, which says which files are no longer valid. The opening of such a store scans the
@@ -56,7 +56,8 @@ const SNAPSHOT: FileId = FileId(u32::MAX);
 /// Maximum number of attempts of an operation without which the store cannot be opened.
 const MAX_ATTEMPTS: u8 = 3;
 
-/// Returns whether these schemes create a file or folder of this name in the store's folder.
+/// Returns whether these storage schemes create a file or folder of this name in the store's
+/// folder.
 pub(crate) fn owns(name: &str) -> bool {
     name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }

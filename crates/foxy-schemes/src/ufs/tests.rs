@@ -1,5 +1,5 @@
 //! Tests ufs: its disk operations for hits, puts and removals, and their order. The tests of
-//! `foxy-torture` cover the behaviour that all schemes share.
+//! `foxy-torture` cover the behaviour that all storage schemes share.
 
 use super::*;
 use crate::{UfsMapping, UfsReclaim};

@@ -1,7 +1,7 @@
 //! The forget journal: a list of removed keys, each with a sequence number. All records of the key
 //! up to that number are deleted. The journal is a list of blocks. Each block has two copies, so
 //! one damaged copy loses nothing. A torn last block is ignored, because the removals in it were
-//! never answered. If an earlier block is damaged, the scheme must discard all records.
+//! never answered. If an earlier block is damaged, the storage scheme must discard all records.
 
 use crate::contract::Key;
 use crate::layout::PAGE;

@@ -6,7 +6,7 @@ use crate::status::{OpenStoreError, StatusCell, StoreStatus, Unable};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The phases of the stores of one scheme.
+/// The phases of the stores of one storage scheme.
 pub trait StorePhase: Copy + PartialEq + Debug + 'static {
     /// All phases, each with the phases that may follow.
     const TRANSITIONS: &'static [(Self, &'static [Self])];

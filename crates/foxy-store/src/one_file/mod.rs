@@ -1,5 +1,5 @@
-//! Common parts of all schemes with one preallocated file: opening, superblocks, the journal of
-//! removed records, operations in flight, writes and syncs in a fixed order, and phases.
+//! Common parts of all storage schemes with one preallocated file: opening, superblocks, the
+//! journal of removed records, operations in flight, writes and syncs in a fixed order, and phases.
 
 pub mod io_sequence;
 pub mod journal;

@@ -23,7 +23,7 @@ pub enum MediumWish {
 pub enum FirstSync {
     /// Sync the file before any read.
     Now,
-    /// Do not sync now, because the scheme syncs before its first write.
+    /// Do not sync now, because the storage scheme syncs before its first write.
     Later,
 }
 

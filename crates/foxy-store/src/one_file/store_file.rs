@@ -35,13 +35,13 @@ pub enum Opened {
 pub enum Completion<P> {
     /// The opening is finished.
     Opened(Opened),
-    /// An operation of the scheme is finished. Contains the purpose that the scheme gave to the
-    /// operation, and the operation's result.
+    /// An operation of the storage scheme is finished. Contains the purpose that the scheme gave to
+    /// the operation, and the operation's result.
     Done(P, IoDone),
 }
 
-/// The file of a store. `P` is the purpose that the scheme gives to each operation, to recognise
-/// its result.
+/// The file of a store. `P` is the purpose that the storage scheme gives to each operation, to
+/// recognise its result.
 pub struct StoreFile<P> {
     opening: Opening,
     observer: Observer,

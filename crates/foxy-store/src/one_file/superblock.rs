@@ -22,8 +22,8 @@ pub struct Superblock {
     /// A number that grows with each write of the superblock. The copy with the larger number is
     /// valid.
     pub generation: u64,
-    /// The number of openings so far. A scheme uses it in sequence numbers, or writes it into each
-    /// page to identify the opening that wrote the page (incarnation).
+    /// The number of openings so far. A storage scheme uses it in sequence numbers, or writes it
+    /// into each page to identify the opening that wrote the page (incarnation).
     pub opens: u64,
     /// The size in bytes that the settings requested.
     pub requested: u64,
@@ -34,11 +34,11 @@ pub struct Superblock {
     /// The generation number in the blocks of the active journal half. Blocks with another number
     /// are from an earlier use of this half.
     pub journal_generation: u64,
-    /// Records up to this sequence number are durable. The scheme webcosm instead stores the first
-    /// segment that this opening writes in each log, as two numbers of 32 bits.
+    /// Records up to this sequence number are durable. The storage scheme webcosm instead stores
+    /// the first segment that this opening writes in each log, as two numbers of 32 bits.
     pub durable: u64,
     /// For a resized store: the map from segments to places in the file, in the encoding of the
-    /// scheme.
+    /// storage scheme.
     pub turn: u64,
     /// The size in bytes at creation of a resized store. 0 if the store was never resized.
     pub origin: u64,

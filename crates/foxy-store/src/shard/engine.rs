@@ -97,8 +97,8 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Processes all finished disk operations, and the scheme's deadline if it has passed. Returns
-    /// whether there was any work.
+    /// Processes all finished disk operations, and the storage scheme's deadline if it has passed.
+    /// Returns whether there was any work.
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
@@ -116,8 +116,8 @@ impl<D: Device, R> Engine<D, R> {
         anything
     }
 
-    /// Returns the time of the next event: the scheme's deadline, or the next result of a simulated
-    /// device.
+    /// Returns the time of the next event: the storage scheme's deadline, or the next result of a
+    /// simulated device.
     pub fn next_event(&self) -> Option<Instant> {
         self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
     }

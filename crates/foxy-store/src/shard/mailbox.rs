@@ -41,7 +41,7 @@ pub struct Mailbox {
     gathering: bool,
     /// Keys of the puts in `waiting`.
     put: KeySet,
-    /// Keys of the puts that the thread took from the mailbox last. The scheme may not have
+    /// Keys of the puts that the thread took from the mailbox last. The storage scheme may not have
     /// received all of these puts yet.
     taken: KeySet,
 }
@@ -63,7 +63,8 @@ impl Mailbox {
         self.open
     }
 
-    /// Returns whether a put of this key may still be on its way from the caller to the scheme.
+    /// Returns whether a put of this key may still be on its way from the caller to the storage
+    /// scheme.
     pub fn awaits(&self, key: Key) -> bool {
         self.put.contains(&key) || self.taken.contains(&key)
     }

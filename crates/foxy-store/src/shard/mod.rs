@@ -169,7 +169,7 @@ impl StoreHandle {
         }
     }
 
-    /// Returns a view of the store's layout. Returns `None` if the scheme has none.
+    /// Returns a view of the store's layout. Returns `None` if the storage scheme has none.
     pub fn layout(&self) -> Option<&dyn LayoutView> {
         self.0.lookup.as_ref()?.layout()
     }
@@ -218,7 +218,7 @@ impl Shared {
     }
 
     /// Looks up a key on the caller's thread. As long as a put of the key is in the mailbox,
-    /// returns `Unsure`: the scheme must process the put before the get.
+    /// returns `Unsure`: the storage scheme must process the put before the get.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();

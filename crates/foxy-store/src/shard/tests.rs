@@ -76,15 +76,15 @@ fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
     assert!(times <= 50, "200 puts at once woke the thread {times} times");
 }
 
-/// A scheme that blocks the shard's thread at each request, until the test lets it continue or
-/// makes it panic.
+/// A storage scheme that blocks the shard's thread at each request, until the test lets it continue
+/// or makes it panic.
 struct Held {
     go: Receiver<bool>,
     entered: Sender<()>,
 }
 
-/// Starts a shard whose thread will block in a [`Held`] scheme. The sender is the last value of the
-/// tuple. A failing test drops the sender first, and the thread then continues.
+/// Starts a shard whose thread will block in a [`Held`] storage scheme. The sender is the last
+/// value of the tuple. A failing test drops the sender first, and the thread then continues.
 fn held(
     scheme: impl FnOnce(Held) -> Box<dyn Scheme + Send>,
 ) -> (Shard, Receiver<()>, Sender<bool>) {
@@ -128,7 +128,7 @@ fn a_full_mailbox_answers_busy_at_once() {
     assert_eq!(first.recv(), Ok(Answer::Removed));
 }
 
-/// A scheme that blocks like [`Held`]. Other threads can look up keys, and find no records.
+/// A storage scheme that blocks like [`Held`]. Other threads can look up keys, and find no records.
 struct Empty(Held);
 
 struct Nothing;

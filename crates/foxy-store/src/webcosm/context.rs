@@ -1,5 +1,5 @@
-//! The state that all modules of the webcosm scheme share: the settings, the file and its layout,
-//! the index, and the phase of the store.
+//! The state that all modules of the webcosm storage scheme share: the settings, the file and its
+//! layout, the index, and the phase of the store.
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::layout::Region;

@@ -73,7 +73,7 @@ pub struct Webcosm {
 }
 
 impl Webcosm {
-    /// Creates the scheme. It opens its file only in [`Scheme::start`].
+    /// Creates the storage scheme. It opens its file only in [`Scheme::start`].
     pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.size);
         let cx = Context::new(settings, observer);

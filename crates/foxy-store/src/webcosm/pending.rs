@@ -1,4 +1,5 @@
-//! The purpose of each disk operation in flight. The scheme uses the purpose to process the result.
+//! The purpose of each disk operation in flight. The storage scheme uses the purpose to process the
+//! result.
 
 use crate::contract::{Key, Ticket};
 use crate::one_file::io_sequence::FailuresBefore;

@@ -1,5 +1,5 @@
-//! Tests the webcosm scheme on a device in memory: full logs, reopening, replacing and limits. The
-//! torture tests cover failures of the device.
+//! Tests the webcosm storage scheme on a device in memory: full logs, reopening, replacing and
+//! limits. The torture tests cover failures of the device.
 
 mod block_device;
 mod held;

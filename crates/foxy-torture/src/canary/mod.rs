@@ -1,6 +1,6 @@
-//! Canaries: small test schemes with one known flaw each, and one without a flaw. If the torture
-//! tests find no failure in a flawed canary, the torture tests themselves are broken. Production
-//! code must not use canaries.
+//! Canaries: small test storage schemes with one known flaw each, and one without a flaw. If the
+//! torture tests find no failure in a flawed canary, the torture tests themselves are broken.
+//! Production code must not use canaries.
 
 mod slot;
 mod slots;
@@ -25,9 +25,9 @@ pub enum Flaw {
     /// Loses the answers of some requests while several requests wait.
     LosesAnswers,
     /// Reports for every look-up that the record is absent. A look-up reads the store directly,
-    /// without sending the scheme a request.
+    /// without sending the storage scheme a request.
     LooksAway,
     /// Returns the first record of the key for a look-up, instead of the newest. A look-up reads
-    /// the store directly, without sending the scheme a request.
+    /// the store directly, without sending the storage scheme a request.
     LooksBack,
 }

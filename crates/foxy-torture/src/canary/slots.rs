@@ -1,6 +1,6 @@
-//! The canary scheme: one file of sixteen slots, each with one record. A key always has the same
-//! slot. The scheme carries out one request at a time, and syncs every put and removal. It is slow,
-//! but so simple that a reader can see that it is correct without the flaw.
+//! The canary storage scheme: one file of sixteen slots, each with one record. A key always has the
+//! same slot. The scheme carries out one request at a time, and syncs every put and removal. It is
+//! slow, but so simple that a reader can see that it is correct without the flaw.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -17,7 +17,7 @@ const SLOTS: u64 = 16;
 const WAITING_LIMIT: usize = 64;
 const FILE: FileId = FileId(1);
 
-/// The state of the scheme and its current request.
+/// The state of the storage scheme and its current request.
 #[derive(Debug)]
 enum SlotWork {
     Opening,
@@ -30,7 +30,7 @@ enum SlotWork {
     Closed,
 }
 
-/// The canary scheme, with or without a flaw.
+/// The canary storage scheme, with or without a flaw.
 #[derive(Debug)]
 pub struct Slots {
     flaw: Flaw,
@@ -44,10 +44,10 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Size of the file in bytes.
+    /// Size in bytes of the file that contains all records.
     pub const CAPACITY: u64 = SLOTS * SLOT as u64;
 
-    /// Makes a scheme with `flaw`.
+    /// Makes a storage scheme with `flaw`.
     pub fn new(flaw: Flaw) -> Self {
         Self {
             flaw,

@@ -1,12 +1,12 @@
-//! Wraps a production scheme so that its syncs do nothing. The torture tests must then find lost
-//! data. This result proves that the tests would find a missing sync.
+//! Wraps a production storage scheme so that its syncs do nothing. The torture tests must then find
+//! lost data. This result proves that the tests would find a missing sync.
 
 use foxy_base::Instant;
 use foxy_device::{IoDone, IoOp, IoOutput};
 use foxy_store::{Outbox, Scheme, StoreRequest};
 
-/// A scheme whose syncs do nothing: it answers every sync with success at once, and never passes
-/// the sync to the disk.
+/// A storage scheme whose syncs do nothing: it answers every sync with success at once, and never
+/// passes the sync to the disk.
 pub struct Unsynced(pub Box<dyn Scheme>);
 
 impl Unsynced {

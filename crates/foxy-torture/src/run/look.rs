@@ -1,5 +1,5 @@
 //! Performs `Look` steps. They simulate another thread that looks a record up in the store without
-//! sending the scheme a request. The model checks the result like the answer to a `get`.
+//! sending the storage scheme a request. The model checks the result like the answer to a `get`.
 
 use super::{Run, brief};
 use crate::content;

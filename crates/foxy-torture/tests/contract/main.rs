@@ -1,6 +1,6 @@
-//! The contract suite: tests the contract of stores (`foxy_store::contract`) with every scheme on
-//! every device. A new scheme or device needs one row in a table. The torture tests cover crashes
-//! and faults.
+//! The contract suite: tests the contract of stores (`foxy_store::contract`) with every storage
+//! scheme on every device. A new scheme or device needs one row in a table. The torture tests cover
+//! crashes and faults.
 
 mod place;
 mod policies;
@@ -17,8 +17,8 @@ use store::Store;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Runs a test for every scheme that stores records, on every device. The helper device is slow, so
-/// only schemes that prefer it run on it.
+/// Runs a test for every storage scheme that stores records, on every device. The helper device is
+/// slow, so only schemes that prefer it run on it.
 fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| !row.stores_nothing()) {
         let helped = row.device == PreferredDevice::Helper;
@@ -34,8 +34,9 @@ fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     }
 }
 
-/// Returns the settings with which a scheme is tested: `settings` themselves, and `settings` with
-/// each optional feature of the scheme. These are prefetching and keeping new records in memory.
+/// Returns the settings with which a storage scheme is tested: `settings` themselves, and
+/// `settings` with each optional feature of the scheme. These are prefetching and keeping new
+/// records in memory.
 fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
     if scheme.row().gathers_by_site() {

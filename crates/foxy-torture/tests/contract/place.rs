@@ -21,7 +21,7 @@ pub enum Kind {
     Helper,
     /// The io_uring device. The tests skip it if the kernel has no io_uring.
     Uring,
-    /// A device that keeps no bytes, for the scheme `null`.
+    /// A device that keeps no bytes, for the storage scheme `null`.
     Null,
 }
 

@@ -8,7 +8,7 @@ use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SchemeName, SchemeSettings};
 use foxy_store::Answer;
 
-/// The schemes that use a replacement policy.
+/// The storage schemes that use a replacement policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
 /// Runs a test on the memory device. With this low watermark, the store evicts little at a time. So

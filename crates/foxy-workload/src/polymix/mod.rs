@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Requests per second of one robot (a simulated user). Requests for images count too.
 pub const ROBOT_RATE: f64 = 0.4;
-/// Largest number of connections of one robot.
+/// Largest number of connections of one robot (client).
 pub const ROBOT_CONNECTIONS: usize = 4;
 /// Share of requests whose response the client aborts. The server aborts an equal share.
 const ABORT_SHARE: f64 = 0.001;
@@ -37,8 +37,9 @@ pub struct PolyMix4 {
     pub time_scale: u32,
     /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
-    /// Number of origins, if it differs from the number that the robots need. A scaled cache holds
-    /// few documents of each of 500 origins, so most requests would repeat the same few documents.
+    /// Number of origins, if it differs from the number that the robots (clients) need. A scaled
+    /// cache holds few documents of each of 500 origins, so most requests would repeat the same few
+    /// documents.
     pub servers: Option<u32>,
 }
 
@@ -66,7 +67,7 @@ impl PolyMix4 {
         Ok(read)
     }
 
-    /// Returns the number of robots that produce the peak rate.
+    /// Returns the number of robots (clients) that produce the peak rate.
     pub fn robots(&self) -> u32 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
@@ -90,8 +91,8 @@ impl PolyMix4 {
     }
 }
 
-/// Returns the mean number of requests that a robot's fetch of a page or single document causes,
-/// including images.
+/// Returns the mean number of requests that a robot (client)'s fetch of a page or single document
+/// causes, including images.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =
@@ -100,7 +101,7 @@ pub fn requests_per_start() -> f64 {
     1.0 + images * (1.0 - requests::POST_SHARE - requests::HEAD_SHARE)
 }
 
-/// Largest number of requests that a robot sends on a connection. The number is drawn by
+/// Largest number of requests that a robot (client) sends on a connection. The number is drawn by
 /// `zipf_count(64)`.
 const MAX_ROBOT_USES: u32 = 64;
 /// Largest number of requests that a server accepts on a connection. The number is drawn by

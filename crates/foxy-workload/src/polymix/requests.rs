@@ -39,7 +39,7 @@ pub(crate) struct Start {
     pub repeat: bool,
 }
 
-/// The requests of all robots. As in Web Polygraph, each server has its own documents.
+/// The requests of all robots (clients). As in Web Polygraph, each server has its own documents.
 #[derive(Clone, Debug)]
 pub(crate) struct PolyMixStream {
     random: Random,

@@ -15,12 +15,13 @@ pub struct Builder {
     hosts: Interner,
     sites: Vec<u32>,
     last_sizes: Vec<Option<u64>>,
-    /// Requests with other methods, or `None` if the builder collects only GET requests.
+    /// Requests with methods other than GET, or `None` if the builder collects only GET requests.
     others: Option<Vec<(i64, Other)>>,
 }
 
 impl Builder {
-    /// Makes a builder that also collects requests with other methods.
+    /// Makes a builder that collects requests with all methods. The builder of `default` collects
+    /// only GET requests.
     pub fn of_all_methods() -> Self {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
@@ -77,7 +78,7 @@ impl Builder {
         self.gets.len()
     }
 
-    /// Number of requests with other methods.
+    /// Number of requests with methods other than GET.
     pub fn others(&self) -> usize {
         self.others.as_ref().map_or(0, Vec::len)
     }

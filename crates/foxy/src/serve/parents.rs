@@ -11,10 +11,12 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-/// Variables that name the parent for http URLs, in order. `HTTP_PROXY` is not read: for a CGI
-/// program, a client can set it with the request field `Proxy`. curl ignores the variable too.
+/// Environment variables that name the parent proxy for http URLs. The first variable that is set
+/// counts. `HTTP_PROXY` is not read: for a CGI program, a client can set it with the request field
+/// `Proxy`. curl ignores the variable too.
 const FOR_HTTP: &[&str] = &["http_proxy", "all_proxy", "ALL_PROXY"];
-/// Variables that name the parent for https URLs and CONNECT, in order.
+/// Environment variables that name the parent proxy for https URLs and CONNECT. The first variable
+/// that is set counts.
 const FOR_HTTPS: &[&str] = &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 const BYPASSES: &[&str] = &["no_proxy", "NO_PROXY"];
 
@@ -25,7 +27,7 @@ pub struct Sibling {
     pub authority: String,
 }
 
-/// The parents, with a line about each for the start-up message.
+/// The parent proxies, with a line about each for the start-up message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChosenParents {
     parents: Vec<Parent>,
@@ -55,7 +57,7 @@ pub fn open(
     Ok((ParentSettings { parents, choice, fallback, no_proxy, sibling: None }, lines))
 }
 
-/// Chooses the parents of the settings or of the environment, and prints warnings.
+/// Chooses the parent proxies of the settings or of the environment, and prints warnings.
 pub fn named(settings: &Settings, own: &[SocketAddr]) -> Result<ChosenParents, Failure> {
     let variable = |name: &str| std::env::var_os(name)?.into_string().ok();
     let chosen = choose(settings, own, variable)?;
@@ -96,8 +98,8 @@ fn line(parent: &Parent, source: impl Display) -> String {
     format!("{parent} ({source})")
 }
 
-/// Returns the parents that environment variables name. If the same proxy is named for http and
-/// https, returns a single parent for both.
+/// Returns the parent proxies that environment variables name. If the same proxy is named for http
+/// and https, returns a single parent for both.
 fn of_environment(own: &[SocketAddr], variable: &impl Fn(&str) -> Option<String>) -> ChosenParents {
     let mut chosen = ChosenParents::default();
     let mut named = |variables: &[&'static str]| {

@@ -1,4 +1,4 @@
-//! Changes the system's date and time as foxy sees them (the civil clock) while foxy runs. Uses the
+//! Changes the system's date and time as foxy sees them (the wall clock) while foxy runs. Uses the
 //! library of Debian's package `faketime`. Without the library, the clock stays right.
 
 use crate::support::black_box::variable;

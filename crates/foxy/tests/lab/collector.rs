@@ -1,6 +1,6 @@
-//! Tests the program `foxy collector`, the Collector of LEAP: a parent of several proxies, which
-//! fetches each object once. Tests its output, its files and the arguments that it refuses. A full
-//! disk must stop only the log.
+//! Tests the program `foxy collector`, the Collector of LEAP: a parent proxy of several proxies,
+//! which fetches each object once. Tests its output, its files and the arguments that it refuses. A
+//! full disk must stop only the log.
 
 use crate::support::commands::{command, foxy, records, signal};
 use foxy_lab::{Origin, OriginOptions};

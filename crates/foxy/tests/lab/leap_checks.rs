@@ -73,8 +73,8 @@ fn three_free_ports() -> u16 {
     std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
 }
 
-/// Starts a proxy that stores nothing. After each request it sends another request to its parent,
-/// as if it prefetched.
+/// Starts a proxy that stores nothing. After each request it sends another request to its parent
+/// proxy, as if it prefetched.
 fn prefetching(parent: u16) -> String {
     let address = listen_in_order(move |mut client| {
         let text = read_head(&mut client).expect("a request");
@@ -125,8 +125,8 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
 #[test]
 fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
     let first = three_free_ports();
-    // The "proxy" is a port of the Collector, the common parent of the proxies in LEAP. So it has
-    // no cache.
+    // The "proxy" is a port of the Collector, the common parent proxy of the proxies in LEAP. So it
+    // has no cache.
     let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
     let (out, value) =
         leap(&["--collector", &collector, "--proxy", &proxy, "--passthrough", "--requests", "20"]);

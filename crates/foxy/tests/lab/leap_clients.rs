@@ -32,7 +32,7 @@ impl Leap {
         Self { child, out, address, origin }
     }
 
-    /// Stops the Multiplier. Returns its exit code and its output.
+    /// Stops the Multiplier (LEAP's request copier). Returns its exit code and its output.
     fn stop(mut self) -> (Option<i32>, String) {
         signal(self.child.id(), "INT");
         let mut said = String::new();

@@ -1,6 +1,6 @@
 //! Tests LEAP with TLS on every connection. Clients connect through the Multiplier, which copies
-//! their requests, to a foxy that intercepts TLS. Behind foxy are the Collector, a parent that
-//! fetches each object once, and an origin. All use an authority of `foxy ca init`.
+//! their requests, to a foxy that intercepts TLS. Behind foxy are the Collector, a parent proxy
+//! that fetches each object once, and an origin. All use an authority of `foxy ca init`.
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records, signal};
@@ -141,8 +141,8 @@ fn https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
     }
 }
 
-/// Tests all connections with this HTTP version, from clients to Multiplier and from Multiplier to
-/// proxy.
+/// Tests all connections with this HTTP version, from clients to Multiplier (LEAP's request copier)
+/// and from Multiplier to proxy.
 fn end_to_end(protocol: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();

@@ -7,7 +7,7 @@ use std::path::Path;
 const KEPT: &str = "foxy.clock";
 const DAY: u64 = 86_400_000;
 
-/// Reads the clock file in the store's folder: the saved times of the steady clock and the civil
+/// Reads the clock file in the store's folder: the saved times of the steady clock and the wall
 /// clock, and whether foxy had stopped normally.
 fn kept(folder: &Path) -> (u64, u64, String) {
     let text = std::fs::read_to_string(folder.join(KEPT)).expect("it is kept");

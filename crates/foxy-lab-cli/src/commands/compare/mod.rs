@@ -165,7 +165,8 @@ fn context(
     Ok((folder, context))
 }
 
-/// Runs all trials. Returns false if a signal stopped the command.
+/// Runs all trials (each with one proxy and one workload). Returns false if a signal stopped the
+/// command.
 fn all_trials(
     context: &TrialContext,
     peers: &[(Peer, PathBuf)],

@@ -74,8 +74,8 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
     }
 }
 
-/// Creates a small file system for a trial with the fault `disk-full`. Returns `None` for other
-/// trials.
+/// Creates a small file system for a trial (one proxy under one workload) with the fault
+/// `disk-full`. Returns `None` for other trials.
 fn small_disk(trial: &Trial, context: &TrialContext) -> Result<Option<LoopMount>, String> {
     if trial.scenario.fault != Some(FaultKind::DiskFull) {
         return Ok(None);

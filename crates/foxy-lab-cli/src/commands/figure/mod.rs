@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
 /// The scales of a full run, where 1 is the size of the paper's trace, memory and disk. A ratio has
-/// a verdict only if the runs at both scales give the same verdict.
+/// a verdict (agreement with the paper) only if the runs at both scales give the same verdict.
 const FULL_SCALES: [f64; 2] = [1.0, 0.25];
 
 /// The memory in bytes that one simulated run takes at full scale. The modelled disk keeps its
@@ -286,8 +286,8 @@ impl Making<'_> {
     }
 }
 
-/// Compares each row with the same row at the second scale. Then removes each verdict that lacks
-/// one of its conditions.
+/// Compares each row with the same row at the second scale. Then removes each verdict (agreement
+/// with the paper) that lacks one of its conditions.
 fn settle(made: &mut [(Wanted, Figure)], second: &[(Wanted, Figure)]) {
     for (_, figure) in made {
         for row in &mut figure.rows {

@@ -1,6 +1,6 @@
 //! Compares the bytes that each path (proxy or origin) of `foxy leap` fetched with the bytes of a
-//! path without a cache. The Collector, the proxies' common parent, counts the bytes. Without a
-//! Collector, the origin that this command started counts them.
+//! path without a cache. The Collector, the proxies' common parent proxy, counts the bytes. Without
+//! a Collector, the origin that this command started counts them.
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::collector::CollectorReport;

@@ -23,7 +23,7 @@ pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Ve
         all.extend(CollectorReport::measurable(&paths));
     }
     // The bytes that each path (proxy or origin) fetched are counted only if this command starts
-    // the origin or the Collector.
+    // the origin or the Collector (common parent proxy).
     if collects || !["direct", "origin"].iter().any(|given| matches.contains_id(given)) {
         let base = if has_passthrough(matches) { vec![PASSTHROUGH, DIRECT] } else { vec![DIRECT] };
         let of_path = |path: &&str| {

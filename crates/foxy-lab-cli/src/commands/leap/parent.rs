@@ -1,4 +1,4 @@
-//! Starts the Collector of `foxy leap`, the common parent of all compared proxies.
+//! Starts the Collector of `foxy leap`, the common parent proxy of all compared proxies.
 
 use super::arguments::NamedProxy;
 use crate::collector;

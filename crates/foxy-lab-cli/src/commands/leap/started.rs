@@ -1,5 +1,5 @@
 //! Starts the proxies of `foxy leap --start`. Each proxy uses its own port of the Collector, LEAP's
-//! common parent, as its origin.
+//! common parent proxy, as its origin.
 
 use super::arguments::NamedProxy;
 use super::secure;
@@ -126,8 +126,9 @@ impl<'a> ReplayGround<'a> {
         Ok(Self { folder, disk: size("disk"), memory: size("memory"), host, workload, interrupted })
     }
 
-    /// Starts each proxy with its port of the Collector as its origin, and enters its address in
-    /// `proxies`. If a proxy does not start, reports this and goes on without the proxy.
+    /// Starts each proxy with its port of the Collector (common parent proxy) as its origin, and
+    /// enters its address in `proxies`. If a proxy does not start, reports this and goes on without
+    /// the proxy.
     pub fn start_all(
         self,
         chosen: &[Chosen],

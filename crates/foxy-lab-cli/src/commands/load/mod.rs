@@ -103,7 +103,7 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
 const REACHED: f64 = 0.95;
 
 /// Raises the limit on open files for the connections of the workload. `robots` replaces the number
-/// of robots that the workload needs.
+/// of robots (clients) that the workload needs.
 pub fn provide_descriptors(
     matches: &ArgMatches,
     workload: &Workload,

@@ -61,7 +61,7 @@ pub fn run(
     Ok((text, records, any))
 }
 
-/// Returns the settings that `--ufs-mapping`, `--prefetch` and `--set` give to the schemes.
+/// Returns the settings that `--ufs-mapping`, `--prefetch` and `--set` give to the storage schemes.
 fn scheme_settings(matches: &ArgMatches) -> Result<SchemeSettings, Failure> {
     let mut settings = SchemeSettings::with_size(0);
     let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
@@ -91,8 +91,8 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
     names.iter().map(parse).collect()
 }
 
-/// Lists all runs: each scheme at each utilization (share of its slots with live data) that it
-/// supports, and with each seed. The seed varies fastest.
+/// Lists all runs: each storage scheme at each utilization (share of its slots with live data) that
+/// it supports, and with each seed. The seed varies fastest.
 fn tasks(
     schemes: &[SchemeName],
     utilizations: &[f64],

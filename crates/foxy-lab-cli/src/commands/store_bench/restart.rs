@@ -1,6 +1,6 @@
-//! Measures how long a killed store takes to restart, for `foxy store bench engine`. One store is
-//! full of records. The other store is as large as a terabyte disk, and really stores only a few of
-//! its records.
+//! Measures how long a killed store takes to restart, for `foxy store bench engine`. The first
+//! store is small and full of records. The second store has the size of a terabyte disk. To save
+//! space, its files contain the bodies of only a few records.
 
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;

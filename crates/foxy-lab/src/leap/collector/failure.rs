@@ -1,12 +1,12 @@
-//! The reasons for which a request of the Collector to an origin fails. Each reason has a name for
-//! reports, an HTTP status and a text for people.
+//! The reasons for which a request of the Collector (common parent proxy) to an origin fails. Each
+//! reason has a name for reports, an HTTP status and a text for people.
 
 use crate::named::named;
 use crate::wire::tls::outbound::Obstacle;
 
 named! {
-    /// The reason why an origin sent no complete answer. The Collector stores the failure like an
-    /// answer and passes it to each proxy once, without a retry.
+    /// The reason why an origin sent no complete answer. The Collector (common parent proxy) stores
+    /// the failure like an answer and passes it to each proxy once, without a retry.
     pub enum Failure {
         NoSuchHost = "no_such_host": "the origin's name has no address",
         NotAllowed = "not_allowed":

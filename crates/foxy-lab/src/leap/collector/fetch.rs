@@ -1,6 +1,6 @@
-//! Performs one exchange of the Collector with an origin, on a new connection. The Collector never
-//! reuses such a connection and never repeats an exchange. The exchange continues even if no proxy
-//! reads the answer any more.
+//! Performs one exchange of the Collector (common parent proxy) with an origin, on a new
+//! connection. The Collector never reuses such a connection and never repeats an exchange. The
+//! exchange continues even if no proxy reads the answer any more.
 
 use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;

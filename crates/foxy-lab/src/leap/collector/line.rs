@@ -8,8 +8,8 @@ use std::fmt;
 use std::time::Duration;
 
 named! {
-    /// The origin or cache from which the Collector answered a request. The names are the result
-    /// codes of Squid's log.
+    /// The origin or cache from which the Collector (common parent proxy) answered a request. The
+    /// names are the result codes of Squid's log.
     pub enum Source {
         /// The origin, in a new fetch for this request.
         Origin = "TCP_MISS",
@@ -23,11 +23,12 @@ named! {
         Memory = "TCP_MEM_HIT",
         /// The spool file, which holds bodies beyond the memory limit.
         File = "TCP_HIT",
-        /// The Collector itself, with a 304, because the proxy's own copy is current.
+        /// The Collector (common parent proxy) itself, with a 304, because the proxy's own copy is
+        /// current.
         Unchanged = "TCP_IMS_HIT",
         /// A stored failure of the origin.
         Failure = "TCP_NEGATIVE_HIT",
-        /// No source, because the Collector refused the request.
+        /// No source, because the Collector (common parent proxy) refused the request.
         Refused = "TCP_DENIED",
     }
 }

@@ -1,7 +1,8 @@
-//! LEAP's Collector (§2.3 of the LEAP paper) is the parent cache of all compared proxies. It sends
-//! each request to the origin once and gives every proxy the same answer. Each later proxy waits as
-//! long as the first proxy: for the name look-up, the connection, the first byte and the transfer.
-//! `foxy figure requirements` lists the paper's requirements for a Collector as R114 to R121.
+//! LEAP's Collector (§2.3 of the LEAP paper) is the parent proxy cache of all compared proxies. It
+//! sends each request to the origin once and gives every proxy the same answer. Each later proxy
+//! waits as long as the first proxy: for the name look-up, the connection, the first byte and the
+//! transfer. `foxy figure requirements` lists the paper's requirements for a Collector as R114 to
+//! R121.
 //!
 //! The modules `table`, `hosts`, `reach` and `answer` make the decisions. These modules use no
 //! socket and no clock, and receive the time as an argument. `serve` handles a connection,
@@ -39,10 +40,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The beginning of the `Via` value that every Collector adds. LEAP recognises Collectors by it.
+/// The beginning of the `Via` value that every Collector (common parent proxy) adds. LEAP
+/// recognises Collectors by it.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
-/// The largest number of proxies that a Collector can tell apart.
+/// The largest number of proxies that a Collector (common parent proxy) can tell apart.
 pub const MOST_PROXIES: usize = 64;
 /// The largest request body, in bytes.
 pub const LARGEST_REQUEST: usize = 1 << 20;
@@ -51,7 +53,8 @@ pub const LARGEST_REQUEST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyId(pub usize);
 
-/// A listener for proxies. The Collector tells proxies apart by listener and by client address.
+/// A listener for proxies. The Collector (common parent proxy) tells proxies apart by listener and
+/// by client address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// The proxy's name in logs and reports. Without a name, logs and reports show its address.
@@ -60,25 +63,26 @@ pub struct Listen {
     pub address: SocketAddr,
 }
 
-/// The function that receives each line of the log. The Collector never calls it twice at the same
-/// time.
+/// The function that receives each line of the log. The Collector (common parent proxy) never calls
+/// it twice at the same time.
 pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
 /// The file for bodies that exceed the memory limit, and the largest size of this file in bytes.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
-/// The options of a Collector.
+/// The options of a Collector (common parent proxy).
 pub struct CollectorOptions {
     /// The listeners. There must be at least one.
     pub listen: Vec<Listen>,
-    /// The origins that the Collector may contact.
+    /// The origins that the Collector (common parent proxy) may contact.
     pub reach: Reach,
     /// If set, every request goes to this origin. The host in the request does not matter then.
     pub origin: Option<SocketAddr>,
-    /// The delay that the Collector adds to each name look-up. Zero adds nothing.
+    /// The delay that the Collector (common parent proxy) adds to each name look-up. Zero adds
+    /// nothing.
     pub name_cost: Duration,
-    /// The simulated time of a network round trip to the origin. The Collector adds it to the
-    /// connection, to a TLS handshake and to the first byte.
+    /// The simulated time of a network round trip to the origin. The Collector (common parent
+    /// proxy) adds it to the connection, to a TLS handshake and to the first byte.
     pub round_trip: Duration,
     /// The longest wait for the next byte of the origin. After this time, the exchange fails.
     pub time_limit: Duration,
@@ -90,9 +94,9 @@ pub struct CollectorOptions {
     /// uses one more block.
     pub memory: usize,
     /// The certificates for proxies that use TLS or tunnels. Without certificates, the Collector
-    /// refuses TLS and tunnels.
+    /// (common parent proxy) refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
-    /// The certificate authorities that the Collector trusts for origins.
+    /// The certificate authorities that the Collector (common parent proxy) trusts for origins.
     pub trust: Trust,
     /// Whether to use HTTP/2 with origins. With `http`, HTTP/2 starts by prior knowledge; with
     /// `https`, by ALPN.
@@ -103,13 +107,13 @@ pub struct CollectorOptions {
     /// The file for bodies that exceed the memory limit.
     pub file: Option<SpoolFile>,
     /// The function that receives the log lines, one line per answer. Without it, the Collector
-    /// writes no log.
+    /// (common parent proxy) writes no log.
     pub log: Option<LogSink>,
 }
 
 impl CollectorOptions {
-    /// Creates options with default limits and without a spool file. The Collector reaches only
-    /// loopback and private addresses.
+    /// Creates options with default limits and without a spool file. The Collector (common parent
+    /// proxy) reaches only loopback and private addresses.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

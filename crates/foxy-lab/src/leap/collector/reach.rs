@@ -1,5 +1,5 @@
-//! Decides which origins the Collector may contact: only local and private origins, or all origins
-//! at a limited rate.
+//! Decides which origins the Collector (common parent proxy) may contact: only local and private
+//! origins, or all origins at a limited rate.
 
 use super::failure::Failure;
 use super::hosts::Resolved;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The origins that the Collector may contact.
+/// The origins that the Collector (common parent proxy) may contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// Only loopback and private addresses and the name `localhost`. The Collector performs no name
-    /// look-up.
+    /// Only loopback and private addresses and the name `localhost`. The Collector (common parent
+    /// proxy) performs no name look-up.
     Offline,
     /// Every origin.
     Live {
@@ -27,7 +27,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Returns an error if the Collector may not forward this method.
+    /// Returns an error if the Collector (common parent proxy) may not forward this method.
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
             Self::Live { any_method: false, .. } if *method != Method::Get => {
@@ -37,7 +37,7 @@ impl Reach {
         }
     }
 
-    /// Whether the Collector may contact this address.
+    /// Whether the Collector (common parent proxy) may contact this address.
     pub fn covers(self, address: IpAddr) -> bool {
         self != Self::Offline || is_near(address)
     }

@@ -1,12 +1,12 @@
-//! The reasons why the Collector refuses a request. Each reason has a name, an HTTP status and a
-//! text.
+//! The reasons why the Collector (common parent proxy) refuses a request. Each reason has a name,
+//! an HTTP status and a text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// The reason why the Collector refuses a request, without asking an origin. The Collector does
-    /// not store refusals.
+    /// The reason why the Collector (common parent proxy) refuses a request, without asking an
+    /// origin. The Collector does not store refusals.
     pub enum Refusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; raise --most-connections",
@@ -59,7 +59,7 @@ impl Refusal {
     }
 
     /// Returns the text of the refusal, which is the body of its answer. LEAP recognises a
-    /// Collector by the prefix `foxy collector:`.
+    /// Collector (common parent proxy) by the prefix `foxy collector:`.
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }

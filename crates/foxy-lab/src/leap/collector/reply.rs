@@ -1,6 +1,7 @@
-//! Sends an answer of the Collector to one proxy. The initiator, whose request started the fetch,
-//! receives bytes as they arrive. A follower (any later request for the answer) receives each byte
-//! as late as if it had started the fetch. It never receives a byte before the initiator.
+//! Sends an answer of the Collector (common parent proxy) to one proxy. The initiator, whose
+//! request started the fetch, receives bytes as they arrive. A follower (any later request for the
+//! answer) receives each byte as late as if it had started the fetch. It never receives a byte
+//! before the initiator.
 
 use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
@@ -20,7 +21,8 @@ use tokio::time::timeout;
 /// If the initiator (the request that started the fetch) reads nothing for this long, other
 /// requests for the answer no longer wait for it.
 const STALL: Duration = Duration::from_secs(1);
-/// The Collector writes bytes together if they are due within this time of each other.
+/// The Collector (common parent proxy) writes bytes together if they are due within this time of
+/// each other.
 const SOON: Duration = Duration::from_micros(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +117,7 @@ struct Sending<'a> {
     answer: &'a SharedAnswer,
     role: Role,
     /// The time at which the first byte is due. With `None`, this request is the initiator, and the
-    /// Collector sends bytes as they arrive.
+    /// Collector (common parent proxy) sends bytes as they arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,

@@ -1,4 +1,5 @@
-//! The counts of a Collector, and their conversion into run records (the lines of `--json`).
+//! The counts of a Collector (common parent proxy), and their conversion into run records (the
+//! lines of `--json`).
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};
@@ -12,7 +13,7 @@ use std::time::Duration;
 pub struct ProxyReport {
     /// The proxy's name, or its address if it has no name.
     pub name: String,
-    /// The number of requests that the Collector did not refuse.
+    /// The number of requests that the Collector (common parent proxy) did not refuse.
     pub requests: u64,
     /// The number of requests that caused a request to the origin.
     pub fetches: u64,
@@ -24,7 +25,7 @@ pub struct ProxyReport {
     pub prefetched: Option<String>,
 }
 
-/// The counts of a Collector.
+/// The counts of a Collector (common parent proxy).
 #[derive(Clone, Debug, Default)]
 pub struct CollectorReport {
     /// The counts of each proxy.
@@ -53,17 +54,19 @@ pub struct CollectorReport {
     pub stalled: u64,
     /// The number of exchanges in which the origin sent bytes after the end of the answer.
     pub surplus: u64,
-    /// The number of answers that the Collector removed because its memory was full.
+    /// The number of answers that the Collector (common parent proxy) removed because its memory
+    /// was full.
     pub evicted: u64,
     /// The absolute differences between the duration of a cached answer and the duration of its
-    /// original fetch. They show how exactly the Collector repeats durations.
+    /// original fetch. They show how exactly the Collector (common parent proxy) repeats durations.
     pub differences: Latencies,
     /// The largest time by which a cached answer was faster than its original fetch.
     pub fastest_lead: Duration,
 }
 
 impl CollectorReport {
-    /// Returns the number of requests of all proxies that the Collector did not refuse.
+    /// Returns the number of requests of all proxies that the Collector (common parent proxy) did
+    /// not refuse.
     pub fn requests(&self) -> u64 {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }

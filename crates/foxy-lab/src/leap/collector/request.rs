@@ -25,8 +25,8 @@ pub struct Request {
     pub to: Destination,
     pub url: String,
     pub asked: RequestKey,
-    /// The time at which the request was complete. The Collector counts the delays of this request
-    /// from here.
+    /// The time at which the request was complete. The Collector (common parent proxy) counts the
+    /// delays of this request from here.
     pub arrival: Instant,
 }
 

@@ -27,7 +27,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 /// The largest number of attempts to find an answer for a request. If the head of a shared answer
-/// has a `Vary` that does not match the request, the Collector looks for another answer.
+/// has a `Vary` that does not match the request, the Collector (common parent proxy) looks for
+/// another answer.
 const TRIES: usize = 4;
 
 #[derive(Clone)]
@@ -83,7 +84,7 @@ impl ConnectionService for ProxyConnection {
                     return refuse(shared, client, proxy, &refused).await;
                 }
                 // A truncated answer without a length would look complete after a normal close. So
-                // the Collector resets the connection.
+                // the Collector (common parent proxy) resets the connection.
                 Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
                 Ok(sent) if sent.broken || !sent.persistent => {
                     return client.shutdown().await.map(|()| After::Over);

@@ -1,4 +1,5 @@
-//! A running Collector. It opens its listeners, serves them on one thread, and stops on request.
+//! A running Collector (common parent proxy). It opens its listeners, serves them on one thread,
+//! and stops on request.
 
 use super::reach;
 use super::reasons::Refusal;
@@ -19,11 +20,12 @@ use tokio::sync::oneshot;
 const PAUSE: Duration = Duration::from_millis(10);
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The time for which running answers may continue after the Collector was told to stop.
+/// The time for which running answers may continue after the Collector (common parent proxy) was
+/// told to stop.
 const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A running Collector. Dropping this value stops the Collector.
+/// A running Collector (common parent proxy). Dropping this value stops the Collector.
 #[derive(Debug)]
 pub struct Collector {
     addresses: Vec<SocketAddr>,
@@ -79,7 +81,8 @@ impl Collector {
         &self.addresses
     }
 
-    /// Stops the Collector. Returns the final report, which includes the last answers.
+    /// Stops the Collector (common parent proxy). Returns the final report, which includes the last
+    /// answers.
     pub fn stop(mut self) -> CollectorReport {
         self.end();
         self.report()
@@ -130,8 +133,8 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // Answers wait for this timer. Without the timer, the Collector would send answers too
-        // early. So the Collector stops if the timer fails.
+        // Answers wait for this timer. Without the timer, the Collector (common parent proxy) would
+        // send answers too early. So the Collector stops if the timer fails.
         _ = alarm => {}
     }
 }

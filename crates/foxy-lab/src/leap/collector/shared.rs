@@ -1,4 +1,5 @@
-//! The state that all connections of a Collector share. All connections run on one thread.
+//! The state that all connections of a Collector (common parent proxy) share. All connections run
+//! on one thread.
 
 use super::answer::SharedAnswer;
 use super::answer::spool::Spool;
@@ -33,8 +34,8 @@ pub struct Shared {
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
     pub answering: Cell<usize>,
-    /// The `Via` value of this Collector. If a request already contains this value, the request has
-    /// come back in a loop.
+    /// The `Via` value of this Collector (common parent proxy). If a request already contains this
+    /// value, the request has come back in a loop.
     pub via: String,
     /// The host names and ports that lead to the Collector's own listeners.
     places: Vec<Destination>,

@@ -1,5 +1,5 @@
-//! Decides which requests of clients the Multiplier accepts, and in which form it sends copies of
-//! them to the proxies.
+//! Decides which requests of clients the Multiplier (LEAP's request copier) accepts, and in which
+//! form it sends copies of them to the proxies.
 
 use super::{FrontRefusal, FrontState};
 use crate::leap::collector::{self, Reach};
@@ -109,9 +109,9 @@ fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     is_origin || state.front.any_host || state.front.reach != Reach::Offline
 }
 
-/// Whether the direct path, which has no proxy, leads to a Collector, which forwards to any server.
-/// The answer to an `OPTIONS` request with `Max-Forwards: 0` shows this. No origin sees this
-/// request. The function remembers the result.
+/// Whether the direct path, which has no proxy, leads to a Collector (common parent proxy), which
+/// forwards to any server. The answer to an `OPTIONS` request with `Max-Forwards: 0` shows this. No
+/// origin sees this request. The function remembers the result.
 async fn is_collector(state: &FrontState) -> bool {
     let context = &state.context;
     let Some(direct) = group::direct(&context.run.paths) else { return false };

@@ -1,5 +1,5 @@
-//! Serves a connection or an HTTP/2 stream of a client of the Multiplier. Reads each request whole,
-//! sends it on every path (proxies and origin) and returns one answer.
+//! Serves a connection or an HTTP/2 stream of a client of the Multiplier (LEAP's request copier).
+//! Reads each request whole, sends it on every path (proxies and origin) and returns one answer.
 
 use super::admission::admit;
 use super::send::{AfterAnswer, AnswerTarget};

@@ -37,23 +37,23 @@ use tokio::task::LocalSet;
 const TICK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The options of the Multiplier's side towards clients (the *front*).
+/// The options of the Multiplier (LEAP's request copier)'s side towards clients (the *front*).
 #[derive(Debug)]
 pub struct Front {
     /// The listener for clients.
     pub listener: TcpListener,
-    /// The server for requests that name the Multiplier itself or no host. Without such a server,
-    /// the Multiplier refuses these requests.
+    /// The server for requests that name the Multiplier (LEAP's request copier) itself or no host.
+    /// Without such a server, the Multiplier refuses these requests.
     pub authority: Option<String>,
     /// The scheme of the server in `authority`.
     pub scheme: Scheme,
     /// The certificates for clients that use TLS or tunnels. Without certificates, the Multiplier
-    /// refuses TLS and tunnels.
+    /// (LEAP's request copier) refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
     /// The hosts and methods that clients may request, and the rate limit.
     pub reach: Reach,
-    /// Whether clients may request any host, because a later server such as a Collector refuses
-    /// forbidden hosts.
+    /// Whether clients may request any host, because a later server such as a Collector (common
+    /// parent proxy) refuses forbidden hosts.
     pub any_host: bool,
     /// The largest number of client connections.
     pub most_connections: usize,
@@ -101,8 +101,8 @@ struct FrontState {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path (copies without a proxy) leads to a Collector. Empty until the first
-    /// check.
+    /// Whether the direct path (copies without a proxy) leads to a Collector (common parent proxy).
+    /// Empty until the first check.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,

@@ -1,11 +1,11 @@
-//! The reasons why the Multiplier refuses a client's request. Each reason has a name, an HTTP
-//! status and a text.
+//! The reasons why the Multiplier (LEAP's request copier) refuses a client's request. Each reason
+//! has a name, an HTTP status and a text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// The reason why the Multiplier refuses a client's request.
+    /// The reason why the Multiplier (LEAP's request copier) refuses a client's request.
     pub enum FrontRefusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; raise --most-connections",

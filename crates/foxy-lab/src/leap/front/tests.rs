@@ -1,5 +1,5 @@
-//! Tests of the Multiplier with real clients. Clients and servers run in this process and use
-//! sockets.
+//! Tests of the Multiplier (LEAP's request copier) with real clients. Clients and servers run in
+//! this process and use sockets.
 
 use super::*;
 use crate::leap::collector::{Collector, CollectorOptions, Listen};
@@ -103,7 +103,8 @@ fn every_path_gets_method_version_fields_and_body_without_connection_fields() {
     assert!(answer.contains("\r\nConnection: close\r\n") && answer.ends_with("ok"), "{answer}");
     assert!(said.recv().expect("asked").starts_with("GET /old HTTP/1.0\r\n"));
     let (report, lines) = running.stop();
-    // The Multiplier does not repeat an unsafe request, although the proxy's answer looks wrong.
+    // The Multiplier (LEAP's request copier) does not repeat an unsafe request, although the
+    // proxy's answer looks wrong.
     assert_eq!((report.asked_again, report.paths[1].count(Verdict::HeaderMismatch)), (1, 0));
     assert_eq!(lines[0].method, "POST");
 }
@@ -119,8 +120,8 @@ fn an_origin_that_answers_each_post_anew_accuses_nobody_and_a_stable_one_does() 
     let (report, _) = running.stop();
     assert_eq!(report.paths[1].examples, []);
     assert_eq!(report.paths[1].unjudged_by_reason[Unjudged::NotRepeated as usize], 1);
-    // LEAP recognises foxy's own origin by the repeated request number, and a Collector by a `Via`
-    // field.
+    // LEAP recognises foxy's own origin by the repeated request number, and a Collector (common
+    // parent proxy) by a `Via` field.
     let known = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "kept")));
     let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
     let collector = server(|_| Some(whole("Via: 1.1 foxy-collector-1-3180\r\n", "kept")));
@@ -233,8 +234,8 @@ fn inadmissible_client_requests_are_refused_by_name_and_counted() {
     let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
     check(front(), 8, &chunked, FrontRefusal::BodyTooLarge);
-    // The request declares a body above the limit. The Multiplier refuses it before the body
-    // arrives.
+    // The request declares a body above the limit. The Multiplier (LEAP's request copier) refuses
+    // it before the body arrives.
     let said =
         format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, FrontRefusal::BodyTooLarge);
@@ -256,7 +257,8 @@ fn where_the_direct_path_leads_to_one_server_no_other_is_asked_for() {
     }
     let url = format!("http://{other}/a");
     assert_eq!(ask(two(origin, origin), &url), ("HTTP/1.1 421".to_owned(), 1));
-    // A Collector forwards to any server. So every path leads to the server in the URL.
+    // A Collector (common parent proxy) forwards to any server. So every path leads to the server
+    // in the URL.
     let listen = Listen { name: None, address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
     let collector = Collector::start(CollectorOptions::new(vec![listen])).expect("started");
     let place = collector.addresses()[0];

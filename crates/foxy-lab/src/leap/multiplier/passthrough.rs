@@ -35,8 +35,8 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
     }
 }
 
-/// A Multiplier or a pass-through proxy that runs on its own thread. Dropping the value stops the
-/// thread.
+/// A Multiplier (LEAP's request copier) or a pass-through proxy that runs on its own thread.
+/// Dropping the value stops the thread.
 #[derive(Debug)]
 pub struct Multiplier {
     address: SocketAddr,
@@ -108,7 +108,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    /// If a parent is set, every request goes to the parent. Otherwise a request goes to the
+    /// If a parent proxy is set, every request goes to the parent. Otherwise a request goes to the
     /// address in its URL.
     #[test]
     fn every_request_is_passed_on() {

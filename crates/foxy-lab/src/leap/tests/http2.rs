@@ -1,5 +1,5 @@
-//! Tests of the Multiplier with proxies and clients that speak HTTP/2. All servers run in this
-//! process.
+//! Tests of the Multiplier (LEAP's request copier) with proxies and clients that speak HTTP/2. All
+//! servers run in this process.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
@@ -20,8 +20,8 @@ use std::sync::mpsc::channel;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Starts a Multiplier that accepts clients. It sends each request to an origin and to an HTTP/2
-/// proxy.
+/// Starts a Multiplier (LEAP's request copier) that accepts clients. It sends each request to an
+/// origin and to an HTTP/2 proxy.
 fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Forward)]);

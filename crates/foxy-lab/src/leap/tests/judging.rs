@@ -58,7 +58,7 @@ fn a_body_that_another_program_has_too_may_be_what_the_origin_had_before() {
     let report = replay(origin, &[one, other, says("never")], &["/a"]);
     assert_eq!([1, 2, 3].map(|path| count(&report, path)), [(1, 0), (1, 0), (0, 1)]);
     // LEAP excuses none of these cases: one server as two proxies, an empty body, the body of
-    // another URL, and a Collector as parent.
+    // another URL, and a Collector as parent proxy.
     assert_eq!(count(&replay(origin, &[one, one], &["/a"]), 1), (0, 1));
     assert_eq!(count(&replay(origin, &[says(""), says("")], &["/a"]), 1), (0, 1));
     let swapped = || server(|_| Some(whole("", "/a")));

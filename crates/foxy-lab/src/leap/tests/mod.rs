@@ -131,7 +131,8 @@ fn a_proxy_that_serves_stale_is_named() {
         ("liar", server(|_| Some(whole(FIELDS, "version 0"))), Manner::Reverse),
     ]);
     let mut requests = ["/a", "/a"].into_iter().map(asked);
-    // The Multiplier calls `change` when it logs a request, before the next request starts.
+    // The Multiplier (LEAP's request copier) calls `change` when it logs a request, before the next
+    // request starts.
     let mut change = |_: &Line| version.store(1, Ordering::SeqCst);
     let report =
         super::run(&run, &asked("/probe"), &mut requests, &mut change, &mut |_| {}).expect("run");

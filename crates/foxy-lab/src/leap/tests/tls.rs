@@ -1,5 +1,5 @@
-//! Tests of the Multiplier with proxies, origins and clients that use TLS. All servers run in this
-//! process.
+//! Tests of the Multiplier (LEAP's request copier) with proxies, origins and clients that use TLS.
+//! All servers run in this process.
 
 use super::run_of;
 use crate::leap::multiplier::passthrough::TIME_LIMIT;

@@ -79,9 +79,9 @@ pub fn reference<'a>(
     Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
-/// Whether every copy of a request receives the same answer. This holds behind a Collector: `foxy
-/// leap` started it, or a `Via` field names it. It also holds for foxy's own origin, whose answer
-/// depends only on the request.
+/// Whether every copy of a request receives the same answer. This holds behind a Collector (common
+/// parent proxy): `foxy leap` started it, or a `Via` field names it. It also holds for foxy's own
+/// origin, whose answer depends only on the request.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()

@@ -37,7 +37,7 @@ pub struct Search {
     /// The load stays at its first value for this number of cache fills. An empty cache has few
     /// hits, so its response times say nothing about the later load.
     pub hold: f64,
-    /// The largest load of all robots together, in requests per second.
+    /// The largest load of all robots (clients) together, in requests per second.
     pub most_load: f64,
 }
 
@@ -88,7 +88,8 @@ pub struct Summary {
 const TOLERANCE: f64 = 0.05;
 
 impl Summary {
-    /// Returns a condition for a verdict: the mean response time lies in the range, with tolerance.
+    /// Returns a condition for a verdict (agreement with the paper): the mean response time lies in
+    /// the range, with tolerance.
     pub fn window(&self, law: &Law) -> Condition {
         Condition::ResponseTime {
             seconds: self.response,
@@ -135,7 +136,7 @@ impl Finder {
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
-    /// Whether all robots are active and the response time is still below the range.
+    /// Whether all robots (clients) are active and the response time is still below the range.
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }

@@ -64,7 +64,8 @@ pub fn figure_2(lab: &Lab) -> Figure {
         row("create, empty file", &create(0)),
         row("delete, empty file", &values(&times[0], |time| time.delete)),
     ]
-    // These two values have no verdict, because the model's metadata costs were fitted to them.
+    // These two values have no verdict (agreement with the paper), because the model's metadata
+    // costs were fitted to them.
     .map(|row| row.judged().under(Condition::Fitted));
     let mut rows = rows.to_vec();
     judge_order(&mut rows);

@@ -5,7 +5,7 @@ use super::trial::TrialResult;
 use foxy_report::figure::{Condition, FigureRow};
 use std::sync::Arc;
 
-/// The results of a scheme, with one element for each seed of the random generator.
+/// The results of a storage scheme, with one element for each seed of the random generator.
 pub(super) type Results = [Arc<TrialResult>];
 
 /// Returns the condition that each run wrote at least 1.5 times the cache's size (requirement R6 of
@@ -18,7 +18,7 @@ pub(super) fn fills(results: &[&Results]) -> Condition {
     Condition::Fills { reached: all.fold(f64::INFINITY, f64::min) }
 }
 
-/// A count of a run that shows the cause of a difference between two schemes.
+/// A count of a run that shows the cause of a difference between two storage schemes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     name: &'static str,
@@ -72,7 +72,7 @@ pub(super) const FREE_CHUNKS: Count = Count {
 };
 
 /// Returns the condition that the disk is busy for less than half of the time. The paper says that
-/// the disk does not limit this scheme.
+/// the disk does not limit this storage scheme.
 pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
     let busy = |result: &Arc<TrialResult>| {
         result.disk.busy().as_secs_f64() / result.outcome.took.as_secs_f64() * 100.0

@@ -1,7 +1,7 @@
 //! Measures throughput while the cache fills, as a figure in appendix D of *Squid: The Definitive
-//! Guide* (paper 000 in docs/figures.md). A scheme with one file per object slows down. A scheme
-//! that appends to one file keeps its speed. Only the modelled disk limits the speed, all requests
-//! miss, and each store evicts by itself. The book gives no numbers.
+//! Guide* (paper 000 in docs/figures.md). A storage scheme with one file per object slows down. A
+//! scheme that appends to one file keeps its speed. Only the modelled disk limits the speed, all
+//! requests miss, and each store evicts by itself. The book gives no numbers.
 
 use super::Figure;
 use super::evidence::{disk_is_no_limit, fills};
@@ -32,7 +32,7 @@ impl Trend {
     }
 }
 
-/// The schemes, and the trend that *Squid: The Definitive Guide* shows for each.
+/// The storage schemes, and the trend that *Squid: The Definitive Guide* shows for each.
 const SCHEMES: [(&str, Option<Trend>); 5] = [
     ("ufs", Some(Trend::Falls)),
     ("aufs", Some(Trend::Falls)),
@@ -89,8 +89,8 @@ fn judged(row: FigureRow, trend: Trend, ratios: &[f64], results: &[Arc<TrialResu
         .with_note(format!("{word}{end}"))
 }
 
-/// Returns a condition of the verdict: in the run, the cause that the book names for this trend
-/// occurred.
+/// Returns a condition of the verdict (agreement with the paper): in the run, the cause that the
+/// book names for this trend occurred.
 fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     match trend {
         Trend::Falls => {

@@ -1,5 +1,5 @@
-//! Runs the trials (simulated runs of a scheme) that figures need, on all threads. Several figures
-//! share a trial, so the lab computes each trace, list of operations and result once.
+//! Runs the trials (simulated runs of a storage scheme) that figures need, on all threads. Several
+//! figures share a trial, so the lab computes each trace, list of operations and result once.
 
 use super::trial::{self, Eviction, Mix, Trial, TrialProbe, TrialResult};
 use crate::parallel::run_all;
@@ -78,7 +78,7 @@ pub struct Stream {
 
 impl<'a> Lab<'a> {
     /// Creates a lab with the synthetic trace. Calls `progress` with the number of finished trials
-    /// and their total.
+    /// (simulated runs) and their total.
     pub fn new(extent: Extent, progress: OnTrialDone<'a>) -> Self {
         Self {
             extent,
@@ -90,7 +90,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Creates a lab whose trials use a recorded trace. The trace determines the scale.
+    /// Creates a lab whose trials (simulated runs) use a recorded trace. The trace determines the
+    /// scale.
     pub fn of_trace(extent: &Extent, recorded: RecordedTrace, progress: OnTrialDone<'a>) -> Self {
         let extent = Extent { scale: recorded.scale(), ..extent.clone() };
         Self { recorded: Some(recorded), ..Self::new(extent, progress) }
@@ -134,9 +135,9 @@ impl<'a> Lab<'a> {
         stream
     }
 
-    /// Returns the results of trials, in the same order. Runs the trials without a result on all
-    /// threads. If `follow_requests` is true, the results also contain the distances between reads
-    /// and the positions of the disk head. Panics if a store breaks its contract.
+    /// Returns the results of trials (simulated runs), in the same order. Runs the trials without a
+    /// result on all threads. If `follow_requests` is true, the results also contain the distances
+    /// between reads and the positions of the disk head. Panics if a store breaks its contract.
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
@@ -158,8 +159,8 @@ impl<'a> Lab<'a> {
         found
     }
 
-    /// Returns descriptions of the work that stores failed to do in the trials since the last call,
-    /// and forgets them.
+    /// Returns descriptions of the work that stores failed to do in the trials (simulated runs)
+    /// since the last call, and forgets them.
     pub fn take_shortfalls(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.shortfalls))
     }
@@ -175,7 +176,7 @@ impl<'a> Lab<'a> {
         run_all(tasks, self.extent.threads, &counted, &mut || {})
     }
 
-    /// Returns the results of a trial, one for each seed.
+    /// Returns the results of a trial (simulated run), one for each seed.
     pub fn over_seeds(&self, trial: Trial) -> Vec<Arc<TrialResult>> {
         let trials: Vec<_> =
             self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();

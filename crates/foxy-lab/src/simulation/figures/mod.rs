@@ -61,8 +61,8 @@ impl FigureEntry {
     }
 }
 
-/// Removes the verdicts from all simulated rows, because the stores did unequal work. `why` is the
-/// reason that each row shows.
+/// Removes the verdicts (agreement with the paper) from all simulated rows, because the stores did
+/// unequal work. `why` is the reason that each row shows.
 fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     for row in rows.iter_mut().filter(|row| row.place == Place::Simulated) {
         row.verdict = Verdict::UnequalWork;

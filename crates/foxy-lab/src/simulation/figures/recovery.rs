@@ -159,8 +159,8 @@ fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     Ok(result)
 }
 
-/// Makes a figure of the recovery methods, by the size of the store. Panics if a store breaks its
-/// contract.
+/// Makes a figure that compares the recovery methods in stores of three sizes. Panics if a store
+/// breaks its contract.
 pub fn recovery(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
     let mut jobs = Vec::new();

@@ -1,7 +1,7 @@
 //! Tables D-1 and D-6 of *Squid: The Definitive Guide* (paper 000 in docs/figures.md) on the
-//! modelled disk. They measure the scheme aufs on one to three disks, ufs and diskd on three, and
-//! coss on one. They also compare three machines with one disk each and one machine with three
-//! disks.
+//! modelled disk. They measure the storage scheme aufs on one to three disks, ufs and diskd on
+//! three, and coss on one. They also compare three machines with one disk each and one machine with
+//! three disks.
 
 use super::Figure;
 use super::evidence::{METADATA_WRITES, Results, disk_is_no_limit, fills};
@@ -25,9 +25,9 @@ const NO_TIME: &str = "the model has no network, and counts processor time only 
                        searches, so without a disk nothing takes time; network and processor \
                        limited the 2003 machine";
 
-/// Returns the trial of a scheme on several disks of one machine. The disks have the file system
-/// ext2 of Linux, which writes names and inodes later. The model assigns directories to disks in
-/// turn, as Squid assigns objects.
+/// Returns the trial (simulated run) of a storage scheme on several disks of one machine. The disks
+/// have the file system ext2 of Linux, which writes names and inodes later. The model assigns
+/// directories to disks in turn, as Squid assigns objects.
 fn ext2(scheme: &'static str, disks: usize) -> Trial {
     let metadata = MetadataMode::Asynchronous;
     Trial { spindles: disks, metadata, mix: MIX, ..Trial::of(scheme, 1) }

@@ -15,8 +15,8 @@ use foxy_report::statistics::mean;
 use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
-/// The utilizations (shares of the store that hold live data) at which a sweep runs its trials.
-/// Below 62 %, the store with its inodes exceeds the paper's disk.
+/// The utilizations (shares of the store that hold live data) at which a sweep runs its trials
+/// (simulated runs). Below 62 %, the store with its inodes exceeds the paper's disk.
 const UTILIZATIONS: [f64; 7] = [0.62, 0.70, 0.76, 0.80, 0.85, 0.90, 0.95];
 pub(super) const RATE: &str = "URL-get/s";
 
@@ -30,8 +30,8 @@ pub(super) struct SweepPoint {
     pub(super) results: Vec<Arc<TrialResult>>,
 }
 
-/// Returns the results of a scheme at each utilization (share of the store that holds live data),
-/// for every seed.
+/// Returns the results of a storage scheme at each utilization (share of the store that holds live
+/// data), for every seed.
 pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
     let trials: Vec<Trial> = UTILIZATIONS
         .iter()

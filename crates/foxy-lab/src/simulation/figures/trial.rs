@@ -25,17 +25,17 @@ pub enum Eviction {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub scheme: &'static str,
-    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for schemes
-    /// that use one file.
+    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for storage
+    /// schemes that use one file.
     pub utilization: f64,
-    /// The largest object in slots that the scheme BUDDY puts into its shared files.
+    /// The largest object in slots that the storage scheme BUDDY puts into its shared files.
     pub buddy_threshold: u32,
     pub locality_buffers: u16,
     /// The rule that chooses which locality buffer (a write buffer for one origin server) to write
     /// out.
     pub locality_choice: BufferChoice,
     pub mix: Mix,
-    /// The rule by which the scheme `ufs` distributes its files over directories.
+    /// The rule by which the storage scheme `ufs` distributes its files over directories.
     pub ufs_mapping: UfsMapping,
     pub spindles: usize,
     pub metadata: MetadataMode,
@@ -46,7 +46,7 @@ pub struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// The share of the paper's client requests that the trial runs.
+    /// The share of the paper's client requests that the trial (simulated run) runs.
     pub gets: f64,
     /// The size of the disk cache, as a share of the paper's 2 GB.
     pub disk: f64,
@@ -69,7 +69,8 @@ impl Mix {
 }
 
 impl Trial {
-    /// Returns a trial of a scheme at 75 % utilization, with the paper's other settings.
+    /// Returns a trial (simulated run) of a storage scheme at 75 % utilization, with the paper's
+    /// other settings.
     pub const fn of(scheme: &'static str, seed: u64) -> Self {
         Self {
             scheme,
@@ -136,7 +137,7 @@ impl TrialResult {
     }
 
     /// Returns the work that the store failed to do, if this is so much that the rate does not
-    /// describe the scheme.
+    /// describe the storage scheme.
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
@@ -200,7 +201,7 @@ pub fn run(
     })
 }
 
-/// The number of times at which a trial records its progress.
+/// The number of times at which a trial (simulated run) records its progress.
 const SAMPLES: usize = 100;
 /// The size of a file block in bytes, the unit of distances in Figure 15.
 const BLOCK: u64 = 8192;
@@ -213,7 +214,8 @@ pub struct Observations {
     /// The mean size of free chunks during the run: pairs of thousands of client requests so far
     /// and KB.
     pub chunks: Vec<(f64, f64)>,
-    /// The first slot and the length of each run of free slots at the end of the trial.
+    /// The first slot and the length of each run of free slots at the end of the trial (simulated
+    /// run).
     pub free_runs: Vec<(u32, u32)>,
     /// The number of reads for each distance in blocks between the end of one read and the start of
     /// the next. The last element counts all larger distances.

@@ -1,19 +1,20 @@
-//! The threads or processes (workers) that carry out a scheme's operations on the modelled disks. A
-//! scheme with threads has at most one operation per thread in progress. A scheme with a helper
-//! process for each disk has one operation per disk in progress, in order. Further operations wait.
+//! The threads or processes (workers) that carry out a storage scheme's operations on the modelled
+//! disks. A scheme with threads has at most one operation per thread in progress. A scheme with a
+//! helper process for each disk has one operation per disk in progress, in order. Further
+//! operations wait.
 
 use foxy_base::Instant;
 use foxy_device::{Device, IoDone, IoId, IoOp, Mechanical};
 use foxy_schemes::{PreferredDevice, SchemeName};
 use std::collections::{HashMap, VecDeque};
 
-/// The number of threads of the scheme `aufs` for all disks, as in *Squid: The Definitive Guide*.
-/// Also the number of objects that a proxy reads or writes at the same time, if its scheme does not
-/// wait for the disk.
+/// The number of threads of the storage scheme `aufs` for all disks, as in *Squid: The Definitive
+/// Guide*. Also the number of objects that a proxy reads or writes at the same time, if its scheme
+/// does not wait for the disk.
 pub const THREADS: usize = 32;
 
-/// Returns how many objects a proxy reads or writes at the same time with this scheme. With a
-/// scheme without threads or helpers, the proxy waits for each object.
+/// Returns how many objects a proxy reads or writes at the same time with this storage scheme. With
+/// a scheme without threads or helpers, the proxy waits for each object.
 pub fn requests_at_once(scheme: SchemeName) -> usize {
     match scheme.row().device {
         PreferredDevice::Threads | PreferredDevice::Helper => THREADS,
@@ -23,7 +24,7 @@ pub fn requests_at_once(scheme: SchemeName) -> usize {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Workers {
-    /// There are no workers: each operation starts when the scheme submits it.
+    /// There are no workers: each operation starts when the storage scheme submits it.
     Caller,
     /// Threads that all serve one queue.
     Threads,
@@ -38,7 +39,7 @@ struct WorkQueue {
     in_service: usize,
 }
 
-/// Modelled disks, and the workers through which a scheme uses them.
+/// Modelled disks, and the workers through which a storage scheme uses them.
 #[derive(Debug)]
 pub struct Crew {
     disks: Mechanical,

@@ -1,5 +1,5 @@
-//! Tests that the workers of a scheme (threads or helper processes) decide how well it uses several
-//! modelled disks.
+//! Tests that the workers of a storage scheme (threads or helper processes) decide how well it uses
+//! several modelled disks.
 
 use super::*;
 use crate::simulation::storage::drive::{Drive, VirtualTime};
@@ -29,7 +29,7 @@ fn operations() -> Operations {
     Operations { list, gets: 2400, memory_hits: 0, disk: 100 << 20 }
 }
 
-/// Returns the seconds of virtual time that a scheme needs on `disks` disks.
+/// Returns the seconds of virtual time that a storage scheme needs on `disks` disks.
 fn seconds(scheme: &str, disks: usize) -> f64 {
     let (scheme, operations) = (scheme.parse().expect("a scheme"), operations());
     let mut plan = SimulationPlan::of(scheme, 1);

@@ -52,9 +52,9 @@ fn within(latencies: &[u32], share: f64) -> u32 {
     latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// The largest share of the reads, or of all operations, in which a scheme may fail. Small shares
-/// come from limits of the scheme. For example, a record is too large, or a log overwrites live
-/// records.
+/// The largest share of the reads, or of all operations, in which a storage scheme may fail. Small
+/// shares come from limits of the scheme. For example, a record is too large, or a log overwrites
+/// live records.
 const TOLERATED: f64 = 0.05;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Shortfall {
 
 impl Shortfall {
     /// Whether the store failed to do so much of its work that the rates do not describe the
-    /// scheme.
+    /// storage scheme.
     pub fn is_failure(&self) -> bool {
         let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
         self.disk_full || over(self.lost, self.reads) || over(self.refused, self.operations)

@@ -27,10 +27,10 @@ pub const LARGEST_STORE: u64 = 1 << 40;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationPlan {
     pub scheme: SchemeName,
-    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for schemes
-    /// that use one file.
+    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for storage
+    /// schemes that use one file.
     pub utilization: f64,
-    /// The settings of the scheme. The run replaces its size and its watermarks.
+    /// The settings of the storage scheme. The run replaces its size and its watermarks.
     pub scheme_settings: SchemeSettings,
     /// The seed of the store, and of the angle of the modelled disk at the start.
     pub seed: u64,
@@ -38,7 +38,7 @@ pub struct SimulationPlan {
 
 impl SimulationPlan {
     /// Returns a plan with 75 % utilization as in the paper, and with the usual settings of the
-    /// scheme.
+    /// storage scheme.
     pub fn of(scheme: SchemeName, seed: u64) -> Self {
         let scheme_settings = SchemeSettings::with_size(0);
         Self { scheme, utilization: 0.75, scheme_settings, seed }
@@ -139,8 +139,8 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     }
 }
 
-/// Runs the operations on an empty store. The scheme decides how many operations its proxy has in
-/// progress at the same time.
+/// Runs the operations on an empty store. The storage scheme decides how many operations its proxy
+/// has in progress at the same time.
 pub fn run(
     plan: &SimulationPlan,
     operations: &Operations,
@@ -205,8 +205,8 @@ fn shrink_to(setup: &mut StoreSetup, room: u64) {
     }
 }
 
-/// Returns an error if the store does not fit on a modelled disk. Checks only schemes that use one
-/// file.
+/// Returns an error if the store does not fit on a modelled disk. Checks only storage schemes that
+/// use one file.
 pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunError> {
     let (size, room) = (setup.settings.store.size, profile.room());
     if setup.scheme.row().has_utilization() && size > room {
@@ -302,7 +302,7 @@ pub struct DeviceCounts {
     /// The number of reads and writes that did not begin where the previous read or write ended.
     pub seeks: u64,
     pub bytes: u64,
-    /// The number of records that the scheme read in advance.
+    /// The number of records that the storage scheme read in advance.
     pub prefetched: u64,
     /// The number of records read in advance that a `get` then returned.
     pub prefetch_useful: u64,

@@ -1,5 +1,5 @@
 //! Handles the start of a client's connection: a plain request, TLS, or a CONNECT tunnel with TLS
-//! inside. Then a [`ConnectionService`] (the Collector or the Multiplier) serves the requests.
+//! inside. Then a [`ConnectionService`] (LEAP's Collector or Multiplier) serves the requests.
 
 use super::inbound::{self, Certificates, HandshakeFailure, Inbound, Opening, Rewound, TlsTarget};
 use crate::wire::http2::{self, Frames};
@@ -61,8 +61,8 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(TunnelRefusal::NotVouched)
 }
 
-/// The requests and limits of a client's connection, as the Collector and the Multiplier serve
-/// them.
+/// The requests and limits of a client's connection, as the Collector (common parent proxy) and the
+/// Multiplier (LEAP's request copier) serve them.
 pub trait ConnectionService: Clone + 'static {
     fn certificates(&self) -> Option<&Certificates>;
 

@@ -128,7 +128,8 @@ impl FieldBlocks {
         self.block(&bytes[..taken]);
     }
 
-    /// Returns the kind of the first field. The result is valid once the whole block has been read.
+    /// Returns whether the block begins with a pseudo-field or a regular field. The result is valid
+    /// once the whole block has been read.
     pub(crate) fn first(&self) -> FirstField {
         if self.first == Some(true) { FirstField::Pseudo } else { FirstField::Regular }
     }

@@ -105,7 +105,8 @@ impl Meter {
         }
     }
 
-    /// Returns the kind of the first field in the last head or trailers that arrived on the stream.
+    /// Returns whether the last head or trailers of the stream began with a pseudo-field (such as
+    /// `:status`) or with a regular field.
     pub(crate) fn last_block(&self, stream: u32) -> FirstField {
         self.heads.get(&stream).map_or(FirstField::Regular, |heads| heads.last)
     }

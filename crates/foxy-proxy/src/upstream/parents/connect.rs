@@ -9,16 +9,17 @@ use tokio::net::TcpStream;
 /// The answer of a parent proxy to a CONNECT.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TunnelAnswer {
-    /// The tunnel is open. The bytes came through the tunnel, directly after the parent's answer.
+    /// The tunnel is open. The bytes came through the tunnel, directly after the parent proxy's
+    /// answer.
     Open(Bytes),
-    /// The parent refused with this status.
+    /// The parent proxy refused with this status.
     Status(u16),
-    /// The parent closed the connection, or its answer is not HTTP.
+    /// The parent proxy closed the connection, or its answer is not HTTP.
     Broken,
 }
 
 impl TunnelAnswer {
-    /// Returns the bytes that came through an open tunnel with the parent's answer. Otherwise
+    /// Returns the bytes that came through an open tunnel with the parent proxy's answer. Otherwise
     /// returns the reason for the failure.
     pub(crate) fn opened(self) -> Result<Bytes, ParentFailure> {
         Err(match self {
@@ -33,7 +34,7 @@ impl TunnelAnswer {
 }
 
 /// Sends a CONNECT for `authority` (host and port) with the given header fields, and reads the
-/// parent's answer.
+/// parent proxy's answer.
 pub(crate) async fn ask_for_tunnel(
     stream: &mut TcpStream,
     authority: &str,

@@ -5,27 +5,27 @@ use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// A parent that was down still counts as down for this time after its rest (pause without
+/// A parent proxy that was down still counts as down for this time after its rest (pause without
 /// requests), unless a request finds that it works.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// How a parent failed.
+/// How a parent proxy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParentFault {
-    /// The parent accepts no connection, or refuses this proxy's credentials. No request through it
-    /// can succeed.
+    /// The parent proxy accepts no connection, or refuses this proxy's credentials. No request
+    /// through it can succeed.
     Down,
-    /// The parent accepted a connection, but then gave no answer. Perhaps the origin gave no
+    /// The parent proxy accepted a connection, but then gave no answer. Perhaps the origin gave no
     /// answer. So requests prefer other parents, but may still use this parent.
     Silent,
 }
 
-/// The order in which parents are tried. Lower ranks come first.
+/// The order in which parent proxies are tried. Lower ranks come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ParentRank {
     Works,
     Silent,
-    /// The parent was down, and one request is trying it again.
+    /// The parent proxy was down, and one request is trying it again.
     Tried,
 }
 
@@ -36,7 +36,8 @@ pub(crate) struct ParentHealth {
 }
 
 impl ParentHealth {
-    /// Returns the rank of the parent among all parents. Returns `None` while the parent rests.
+    /// Returns the rank of the parent proxy among all parents. Returns `None` while the parent
+    /// rests.
     pub(crate) fn rank(&self, now: Instant) -> Option<ParentRank> {
         match self.fault {
             None => Some(ParentRank::Works),
@@ -46,8 +47,8 @@ impl ParentHealth {
         }
     }
 
-    /// Notes that a request will use the parent. If the parent was down, other requests prefer
-    /// other parents until the result is known.
+    /// Notes that a request will use the parent proxy. If the parent was down, other requests
+    /// prefer other parents until the result is known.
     pub(crate) fn try_now(&mut self, now: Instant) {
         if self.fault == Some(ParentFault::Down) {
             self.rest.try_now(now);
@@ -55,25 +56,26 @@ impl ParentHealth {
     }
 
     /// Records a failure. If the failed request began before the rest, the rest does not become
-    /// longer. Returns true if the parent is down now and was not down before.
+    /// longer. Returns true if the parent proxy is down now and was not down before.
     pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
         let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
         let during = if is_worse { WhileResting::Count } else { WhileResting::Ignore };
         if !self.rest.begin(during, now, random) {
             return false;
         }
-        // A parent that only gave no answer has accepted a connection, so it is no longer down.
+        // A parent proxy that only gave no answer has accepted a connection, so it is no longer
+        // down.
         self.fault = Some(fault);
         is_worse
     }
 
-    /// Records that the parent answered.
+    /// Records that the parent proxy answered.
     pub(crate) fn works(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns true if the last request through the parent found it down, and if this was not long
-    /// ago.
+    /// Returns true if the last request through the parent proxy found it down, and if this was not
+    /// long ago.
     pub(crate) fn is_down(&self, now: Instant) -> bool {
         self.fault == Some(ParentFault::Down) && now < self.rest.until() + MEMORY
     }

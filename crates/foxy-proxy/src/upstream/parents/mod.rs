@@ -18,22 +18,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Largest number of parents. Further parents are ignored.
+/// Largest number of parent proxies. Further parents are ignored.
 pub const MAX_PARENTS: usize = MAX_CHOICES;
 
-/// How the proxy chooses a parent for a request.
+/// How the proxy chooses a parent proxy for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParentChoice {
-    /// The first parent in the operator's list that works.
+    /// The first parent proxy in the operator's list that works.
     #[default]
     Order,
-    /// Rendezvous hashing of the URL, or of the host of a tunnel, chooses the parent. So each
+    /// Rendezvous hashing of the URL, or of the host of a tunnel, chooses the parent proxy. So each
     /// parent caches its own share of the URLs. If a parent fails, only its URLs move to other
     /// parents.
     Rendezvous,
 }
 
-/// The handling of a request for which no parent works.
+/// The handling of a request for which no parent proxy works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParentFallback {
     /// The proxy refuses the request.
@@ -43,16 +43,16 @@ pub enum ParentFallback {
     Direct,
 }
 
-/// The operator's settings for parents.
+/// The operator's settings for parent proxies.
 #[derive(Clone, Debug, Default)]
 pub struct ParentSettings {
-    /// The parents, at most [`MAX_PARENTS`].
+    /// The parent proxies, at most [`MAX_PARENTS`].
     pub parents: Vec<Parent>,
-    /// How the proxy chooses a parent for a request.
+    /// How the proxy chooses a parent proxy for a request.
     pub choice: ParentChoice,
-    /// The handling of a request for which no parent works.
+    /// The handling of a request for which no parent proxy works.
     pub fallback: ParentFallback,
-    /// Hosts that the proxy reaches without a parent.
+    /// Hosts that the proxy reaches without a parent proxy.
     pub no_proxy: Vec<NoProxy>,
     /// Another proxy of this machine, which shares its cache with this proxy. It receives the
     /// requests that a cache can answer. While it does not work, requests go on as if it did not
@@ -60,12 +60,13 @@ pub struct ParentSettings {
     pub sibling: Option<Parent>,
 }
 
-/// The parents of this proxy, with their state. All workers share them.
+/// The parent proxies of this proxy, with their state. All workers share them.
 pub struct Parents {
     settings: ParentSettings,
-    /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parents.
+    /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parent
+    /// proxies.
     via: String,
-    /// Number of the sibling, which comes after all parents.
+    /// Number of the sibling, which comes after all parent proxies.
     sibling: Option<usize>,
     sibling_has_ended: AtomicBool,
     states: Mutex<ParentStates>,
@@ -76,14 +77,14 @@ struct ParentStates {
     random: Random,
 }
 
-/// The destination of a request that may go through a parent.
+/// The destination of a request that may go through a parent proxy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aim<'a> {
     /// Scheme of the request. Tunnels count as `https`.
     pub(crate) scheme: Scheme,
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// The text from which rendezvous hashing chooses the parent.
+    /// The text from which rendezvous hashing chooses the parent proxy.
     pub(crate) key: &'a [u8],
     /// Whether a cache can answer the request.
     pub(crate) is_cacheable: bool,
@@ -92,13 +93,14 @@ pub(crate) struct Aim<'a> {
 /// The chosen way to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The proxy connects directly, because the operator wants no parent for this destination.
+    /// The proxy connects directly, because the operator wants no parent proxy for this
+    /// destination.
     Direct,
-    /// The proxy connects directly, because no parent works and the operator permits this.
+    /// The proxy connects directly, because no parent proxy works and the operator permits this.
     Fallback,
-    /// The proxy forwards the request through the parent with this number.
+    /// The proxy forwards the request through the parent proxy with this number.
     Parent(usize),
-    /// The proxy refuses the request: no parent works, and the operator permits no direct
+    /// The proxy refuses the request: no parent proxy works, and the operator permits no direct
     /// connection.
     Nothing,
 }
@@ -106,20 +108,21 @@ pub(crate) enum Chosen {
 /// The way to an origin that a request would use now, for an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedWay {
-    /// The proxy connects directly, because the operator wants no parent for this destination.
+    /// The proxy connects directly, because the operator wants no parent proxy for this
+    /// destination.
     Direct,
-    /// The proxy connects directly, because no parent works and the operator permits this.
+    /// The proxy connects directly, because no parent proxy works and the operator permits this.
     Fallback,
-    /// The proxy forwards the request through this parent.
+    /// The proxy forwards the request through this parent proxy.
     Parent(Parent),
-    /// The proxy refuses the request: no parent works, and the operator permits no direct
+    /// The proxy refuses the request: no parent proxy works, and the operator permits no direct
     /// connection.
     Nothing,
 }
 
 impl Parents {
-    /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` if the settings
-    /// list no parents.
+    /// Creates the parent proxies. `via_name` is this proxy's name in Via. Returns `None` if the
+    /// settings list no parents.
     pub fn new(mut settings: ParentSettings, via_name: &str, seed: u64) -> Option<Self> {
         let sibling = settings.sibling.take();
         settings.parents.truncate(MAX_PARENTS - usize::from(sibling.is_some()));
@@ -143,7 +146,7 @@ impl Parents {
         &self.via
     }
 
-    /// Returns true if the parent with this number is the sibling.
+    /// Returns true if the parent proxy with this number is the sibling.
     pub(crate) fn is_sibling(&self, number: usize) -> bool {
         self.sibling == Some(number)
     }
@@ -168,12 +171,12 @@ impl Parents {
         is_usable.then_some(number)
     }
 
-    /// Returns the parents without the sibling.
+    /// Returns the parent proxies without the sibling.
     fn all(&self) -> &[Parent] {
         &self.settings.parents[..self.sibling.unwrap_or(self.settings.parents.len())]
     }
 
-    /// Returns true if requests for this destination must not go to a parent. For example, a
+    /// Returns true if requests for this destination must not go to a parent proxy. For example, a
     /// loopback address means this machine, and would mean another machine at the parent.
     pub(crate) fn are_bypassed(&self, aim: Aim<'_>) -> bool {
         let serves = |parent: &Parent| parent.serves(aim.scheme);
@@ -183,7 +186,7 @@ impl Parents {
             || self.settings.no_proxy.iter().any(covers)
     }
 
-    /// Chooses the way to an origin for a request for which the parents `tried` have failed.
+    /// Chooses the way to an origin for a request for which the parent proxies `tried` have failed.
     pub(crate) fn choose(&self, aim: Aim<'_>, tried: Tried, now: Instant) -> Chosen {
         let mut states = self.states();
         if let Some(number) = self.sibling_for(&states.health, aim, tried, now) {
@@ -235,20 +238,20 @@ impl Parents {
         usable.min().map(|(_, _, number)| number)
     }
 
-    /// Records a failure of a parent. Returns true if the parent is down now and was not down
+    /// Records a failure of a parent proxy. Returns true if the parent is down now and was not down
     /// before.
     pub(crate) fn fails(&self, number: usize, fault: ParentFault, now: Instant) -> bool {
         let ParentStates { health, random } = &mut *self.states();
         health[number].fails(fault, now, random)
     }
 
-    /// Records that a parent answered a request.
+    /// Records that a parent proxy answered a request.
     pub(crate) fn works(&self, number: usize) {
         self.states().health[number].works();
     }
 
-    /// Returns the parents that are down: at a recent attempt, they accepted no connection or
-    /// refused the credentials.
+    /// Returns the parent proxies that are down: at a recent attempt, they accepted no connection
+    /// or refused the credentials.
     pub fn down(&self, now: Instant) -> Vec<&Parent> {
         let states = self.states();
         let numbered = self.settings.parents.iter().zip(&states.health);
@@ -266,8 +269,8 @@ impl fmt::Debug for Parents {
     }
 }
 
-/// Returns the weight of a parent for a text, by rendezvous hashing. The parent with the largest
-/// weight receives the request. All proxies with the same parents compute the same weights.
+/// Returns the weight of a parent proxy for a text, by rendezvous hashing. The parent with the
+/// largest weight receives the request. All proxies with the same parents compute the same weights.
 fn weight(parent: &Parent, key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, xxh3_64_with_seed(parent.authority().as_bytes(), 0))
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 /// An entry of the operator's list: hosts that the proxy reaches without a parent proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoProxy {
-    /// The hosts. A network matches only URLs that contain an address, because a parent resolves
-    /// names. `None` matches every host.
+    /// The hosts. A network matches only URLs that contain an address, because a parent proxy
+    /// resolves names. `None` matches every host.
     hosts: Option<HostPattern>,
     port: Option<u16>,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for BadNoProxy {
 impl std::error::Error for BadNoProxy {}
 
 impl NoProxy {
-    /// Returns true if the proxy must reach this host and port without a parent.
+    /// Returns true if the proxy must reach this host and port without a parent proxy.
     pub fn covers(&self, host: &str, port: u16) -> bool {
         let is_covered = |pattern: &HostPattern| match HostName::parse(host) {
             Some(HostName::Address(address)) => {

@@ -8,11 +8,11 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
 
-/// Text that messages show instead of the credentials of a parent.
+/// Text that messages show instead of the credentials of a parent proxy.
 const HIDDEN: &str = "***";
 
-/// The user name and password with which this proxy identifies itself to a parent, encoded for
-/// `Proxy-Authorization` (RFC 7617). `Debug` output hides them.
+/// The user name and password with which this proxy identifies itself to a parent proxy, encoded
+/// for `Proxy-Authorization` (RFC 7617). `Debug` output hides them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParentCredentials(String);
 
@@ -47,13 +47,13 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Limits the parent to origins of this scheme. Tunnels count as `https`.
+    /// Limits the parent proxy to origins of this scheme. Tunnels count as `https`.
     #[must_use]
     pub fn only_for(self, scheme: Scheme) -> Self {
         Self { only: Some(scheme), ..self }
     }
 
-    /// Sets the credentials, unless the parent's URL already contained credentials.
+    /// Sets the credentials, unless the parent proxy's URL already contained credentials.
     #[must_use]
     pub fn with_credentials(self, credentials: &ParentCredentials) -> Self {
         let credentials = self.credentials.or_else(|| Some(credentials.clone()));

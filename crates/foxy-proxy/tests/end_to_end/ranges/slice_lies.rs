@@ -69,8 +69,8 @@ fn closing() -> Sparse {
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// Starts an origin. While `lying` is true, it answers requests for the slice number `slice` with
-/// `lie`.
+/// Starts an origin. While `lying` is true, it answers requests for the slice (aligned MiB) number
+/// `slice` with `lie`.
 fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     let object = Sparse::fresh(LENGTH);
     let closing = closing();

@@ -207,8 +207,8 @@ fn slices_of_what_a_newer_whole_replaced_do_not_come_back() {
         Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };
     let answer = proxy.get(&url, "Cache-Control: no-cache\r\n");
     assert_eq!(answer.header("etag"), "\"two\"");
-    // The store now has four records: the head and two parts of the new response, and a slice of
-    // the old object. Nothing leads a request to the old slice any more.
+    // The store now has four records: the head and two parts of the new response, and a slice
+    // (aligned MiB) of the old object. Nothing leads a request to the old slice any more.
     while proxy.store.len() != 4 {
         std::thread::yield_now();
     }

@@ -1,6 +1,6 @@
-//! Counts the used slots of a layout with many files. Some files contain a single record. An
-//! abandoned file contains no record and will be removed. The slots of the file become free when it
-//! is removed.
+//! Counts the used slots (512 bytes each) of a layout with many files. Some files contain a single
+//! record. An abandoned file contains no record and will be removed. The slots of the file become
+//! free when it is removed.
 
 use super::Piece;
 use std::collections::HashMap;
@@ -9,10 +9,11 @@ use std::collections::HashMap;
 pub struct Budget {
     slots: u32,
     taken: u32,
-    /// Files with a single record, each with its number of slots.
+    /// Files with a single record, each with its number of slots (512 bytes each).
     singles: HashMap<u64, u32>,
     abandoned: Vec<u64>,
-    /// Number of slots of each abandoned file. They count as used until the file is removed.
+    /// Number of slots (512 bytes each) of each abandoned file. They count as used until the file
+    /// is removed.
     abandoned_slots: HashMap<u64, u32>,
 }
 
@@ -39,7 +40,8 @@ impl Budget {
         self.slots - self.taken >= slots
     }
 
-    /// Returns whether `slots` slots will be free once all abandoned files are removed.
+    /// Returns whether `slots` slots (512 bytes each) will be free once all abandoned files are
+    /// removed.
     pub fn will_have_room(&self, slots: u32) -> bool {
         self.slots - self.taken + self.abandoned_slots.values().sum::<u32>() >= slots
     }
@@ -79,7 +81,7 @@ impl Budget {
     }
 
     /// Counts a file with a single record that an earlier run of the store wrote. Returns false if
-    /// its slots do not fit or it is already counted.
+    /// its slots (512 bytes each) do not fit or it is already counted.
     pub fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
         let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);
         if sound {

@@ -1,7 +1,7 @@
-//! The layout of the scheme BUDDY. A file consists of places of one size, and a record takes the
-//! first free place of its size. A record above the threshold has its own file. Only an empty file
-//! is removed and frees its space. So in a full store, a record may take a larger place than it
-//! needs.
+//! The layout of the storage scheme BUDDY. A file consists of places of one size, and a record
+//! takes the first free place of its size. A record above the threshold has its own file. Only an
+//! empty file is removed and frees its space. So in a full store, a record may take a larger place
+//! than it needs.
 
 use super::budget::Budget;
 use super::{FileKind, Layout, Piece, Placement};
@@ -52,7 +52,8 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    /// Abandons empty files until the removal of all abandoned files will leave `slots` slots free.
+    /// Abandons empty files until the removal of all abandoned files will leave `slots` slots (512
+    /// bytes each) free.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
             && let Some(size) =

@@ -1,13 +1,13 @@
-//! The layout of the scheme STREAM: one preallocated file. A record takes the next free slots after
-//! the last written record, usually one contiguous run. At the end of the file, the search
-//! continues at the start.
+//! The layout of the storage scheme STREAM: one preallocated file. A record takes the next free
+//! slots (512 bytes each) after the last written record, usually one contiguous run. At the end of
+//! the file, the search continues at the start.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 const BITS: u32 = 64;
 
-/// The state of the layout: a bitmap of the used slots.
+/// The state of the layout: a bitmap of the used slots (512 bytes each).
 #[derive(Debug)]
 pub struct Cyclic {
     used: Vec<u64>,
@@ -41,7 +41,7 @@ impl Cyclic {
         self.free = if used { self.free - piece.slots } else { self.free + piece.slots };
     }
 
-    /// Returns the first free slot at or after `from` in the file.
+    /// Returns the first free slot (512 bytes) at or after `from` in the file.
     fn next_free(&self, from: u32) -> Option<u32> {
         let mut index = (from / BITS) as usize;
         let mut free = !*self.used.get(index)? & (u64::MAX << (from % BITS));
@@ -54,7 +54,7 @@ impl Cyclic {
         }
     }
 
-    /// Returns the number of consecutive free slots from `first`, at most `most`.
+    /// Returns the number of consecutive free slots (512 bytes each) from `first`, at most `most`.
     fn run_length(&self, first: u32, most: u32) -> u32 {
         let end = first.saturating_add(most).min(self.slots);
         let mut slot = first;
@@ -77,8 +77,8 @@ impl Cyclic {
         self.free == self.slots
     }
 
-    /// Takes the next run of `slots` free slots that crosses no boundary between pages of `page`
-    /// slots.
+    /// Takes the next run of `slots` free slots (512 bytes each) that crosses no boundary between
+    /// pages of `page` slots.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
         let first = self
             .next_within(self.cursor, slots, page)

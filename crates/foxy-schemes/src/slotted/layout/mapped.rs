@@ -1,18 +1,18 @@
-//! The layout of the schemes SQUIDM and SQUIDMLA (Maltzahn, Richardson and Grunwald, USENIX 1999).
-//! Small records are stored cyclically in a file that the authors' modified Squid maps into memory.
-//! Foxy reads and writes this file. It is split into parts, which are separate files. Each larger
-//! record has its own file in Squid's folders. If a large record finds no space, the layout clears
-//! and removes a part that is at least half empty.
+//! The layout of the storage schemes SQUIDM and SQUIDMLA (Maltzahn, Richardson and Grunwald, USENIX
+//! 1999). Small records are stored cyclically in a file that the authors' modified Squid maps into
+//! memory. Foxy reads and writes this file. It is split into parts, which are separate files. Each
+//! larger record has its own file in Squid's folders. If a large record finds no space, the layout
+//! clears and removes a part that is at least half empty.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Number of slots in a page of the mapped file: 8 KiB, as in the paper.
+/// Number of slots (512 bytes each) in a page of the mapped file: 8 KiB, as in the paper.
 const PAGE_SLOTS: u32 = 16;
-/// Maximum size in slots of a small record, which shares a file with others. Such a record fits in
-/// one page.
+/// Maximum size in slots (512 bytes each) of a small record, which shares a file with others. Such
+/// a record fits in one page.
 const MAX_SMALL_SLOTS: u32 = PAGE_SLOTS;
 /// Number of parts into which the space of a store would be divided if it contained only small
 /// records.
@@ -30,7 +30,7 @@ struct Part {
 #[derive(Debug)]
 pub struct Mapped {
     /// Whether a small record crosses no page boundary, unless no page of the part has enough free
-    /// slots.
+    /// slots (512 bytes each).
     aligned: bool,
     part_slots: u32,
     budget: Budget,
@@ -70,8 +70,8 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// Ensures that the current part has `slots` free slots. If it has not, makes another part
-    /// current: a new part, or the part with the most free slots.
+    /// Ensures that the current part has `slots` free slots (512 bytes each). If it has not, makes
+    /// another part current: a new part, or the part with the most free slots.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
@@ -110,7 +110,8 @@ impl Mapped {
         }
     }
 
-    /// Returns whether `slots` slots will be free once all retired and abandoned files are removed.
+    /// Returns whether `slots` slots (512 bytes each) will be free once all retired and abandoned
+    /// files are removed.
     fn will_have_room(&self, slots: u32) -> bool {
         let retired = self.parts.iter().filter(|part| part.retired).count();
         let retired = u32::try_from(retired).unwrap_or(u32::MAX).saturating_mul(self.part_slots);
@@ -148,8 +149,8 @@ impl Mapped {
         }
     }
 
-    /// Frees the slots of a record in a part. Abandons the part's file if the part is retired and
-    /// now empty.
+    /// Frees the slots (512 bytes each) of a record in a part. Abandons the part's file if the part
+    /// is retired and now empty.
     fn free_mapped(&mut self, file: u64, pieces: &[Piece]) {
         let place = self
             .parts

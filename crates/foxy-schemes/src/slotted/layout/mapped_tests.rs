@@ -11,8 +11,8 @@ fn placed(layout: &mut Mapped, slots: u32) -> Piece {
     }
 }
 
-/// Places records of these sizes, given in slots. Checks that they start at the slots in
-/// `expected`.
+/// Places records of these sizes, given in slots (512 bytes each). Checks that they start at the
+/// slots in `expected`.
 fn check(aligned: bool, records: &[u32], expected: &[u32]) {
     let mut layout = Mapped::new(16 * 32, aligned);
     let firsts: Vec<u32> = records.iter().map(|&slots| placed(&mut layout, slots).first).collect();

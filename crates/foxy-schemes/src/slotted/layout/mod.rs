@@ -1,5 +1,5 @@
-//! The layouts of the slotted schemes. A layout decides which slots of which files store a record.
-//! It only counts slots and performs no IO.
+//! The layouts of the slotted storage schemes. A layout decides which slots (512 bytes each) of
+//! which files store a record. It only counts slots and performs no IO.
 
 mod budget;
 mod classes;
@@ -20,10 +20,11 @@ pub struct Piece {
     pub slots: u32,
 }
 
-/// The result of a search for slots for a new record.
+/// The result of a search for slots (512 bytes each) for a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The record goes into these runs of slots in this order. The slots now count as used.
+    /// The record goes into these runs of slots (512 bytes each) in this order. The slots now count
+    /// as used.
     At(Vec<Piece>),
     /// The caller must first drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),
@@ -66,12 +67,12 @@ pub trait Layout: Send {
 
     fn removed(&mut self, _file: u64) {}
 
-    /// Marks the slots of a record that an earlier run of the store wrote as used. Returns false if
-    /// the slots are impossible.
+    /// Marks the slots (512 bytes each) of a record that an earlier run of the store wrote as used.
+    /// Returns false if the slots are impossible.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
-    /// Tells the layout the size in slots of a file with adopted records. The slots without a
-    /// record are free but take disk space.
+    /// Tells the layout the size in slots (512 bytes each) of a file with adopted records. The
+    /// slots without a record are free but take disk space.
     fn found(&mut self, _file: u64, _slots: u64) {}
 
     fn kind(&self, file: u64) -> FileKind;
@@ -90,7 +91,8 @@ pub trait Layout: Send {
 
     fn largest(&self) -> u64;
 
-    /// Returns the runs of free slots as `(first slot, length)`, for a layout with one file.
+    /// Returns the runs of free slots (512 bytes each) as `(first slot, length)`, for a layout with
+    /// one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
@@ -100,8 +102,8 @@ pub trait Layout: Send {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutKind {
-    /// One file. A record takes the next free slots. The search continues at the start after the
-    /// end.
+    /// One file. A record takes the next free slots (512 bytes each). The search continues at the
+    /// start after the end.
     Cyclic,
     /// One file per record size, and one file per larger record.
     Classes,
@@ -115,8 +117,8 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
-    /// Creates the layout for a store of `slots` slots. `threshold` is the maximum size in slots of
-    /// a record that shares a file.
+    /// Creates the layout for a store of `slots` slots (512 bytes each). `threshold` is the maximum
+    /// size in slots of a record that shares a file.
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {
             Self::Cyclic => Box::new(Cyclic::new(slots)),

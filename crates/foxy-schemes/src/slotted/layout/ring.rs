@@ -1,12 +1,12 @@
-//! The layout of Squid's scheme coss: one file as a ring of stripes. Records are written one after
-//! another into the current stripe. If a record does not fit, the next stripe becomes current. The
-//! old records of this stripe are dropped before they are overwritten.
+//! The layout of Squid's storage scheme coss: one file as a ring of stripes. Records are written
+//! one after another into the current stripe. If a record does not fit, the next stripe becomes
+//! current. The old records of this stripe are dropped before they are overwritten.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Number of slots in a stripe of 1 MiB. Stores with less space than eight such stripes have
-/// smaller stripes.
+/// Number of slots (512 bytes each) in a stripe of 1 MiB. Stores with less space than eight such
+/// stripes have smaller stripes.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
 /// Minimum number of stripes in a store.
 const MIN_STRIPES: u32 = 8;
@@ -27,7 +27,7 @@ impl Ring {
         Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
     }
 
-    /// Returns the number of slots in a stripe of a store with `slots` slots.
+    /// Returns the number of slots (512 bytes each) in a stripe of a store with `slots` slots.
     pub fn stripe_of(slots: u32) -> u32 {
         Self::new(slots).stripe
     }

@@ -35,8 +35,8 @@ impl Listed {
     }
 }
 
-/// A tombstone marks old records of a tag as removed: all records before the given position in each
-/// log.
+/// A tombstone marks old records of a tag (shortened key) as removed: all records before the given
+/// position in each log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tombstone {
     pub tag: Tag,

@@ -21,7 +21,7 @@ pub const FINGERPRINT_BITS: u32 = 22;
 pub struct Tag(pub u64);
 
 impl Tag {
-    /// Returns the tag of a hash, in an index with 2^`bits` partitions.
+    /// Returns the tag (shortened key) of a hash, in an index with 2^`bits` partitions.
     pub const fn of(hash: u64, bits: u32) -> Self {
         Self(hash >> (64 - bits - FINGERPRINT_BITS))
     }
@@ -132,7 +132,7 @@ impl Index {
         }
     }
 
-    /// Returns the tag of a key with this hash.
+    /// Returns the tag (shortened key) of a key with this hash.
     pub const fn tag(&self, hash: u64) -> Tag {
         Tag::of(hash, self.bits)
     }
@@ -265,9 +265,9 @@ impl Index {
         is_that
     }
 
-    /// Removes all records that start in a range of granules. Starts at partition number `from`.
-    /// Checks about `most` entries and subtracts their number from `most`. Returns the partition at
-    /// which the next call must continue.
+    /// Removes all records that start in the range `places`, counted in granules (units of disk
+    /// space). Looks through the partitions from number `from` on. Each entry that it looks at
+    /// reduces `most`; at 0, returns the partition at which the next call must continue.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,

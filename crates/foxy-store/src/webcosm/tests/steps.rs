@@ -1,5 +1,5 @@
-//! Tests that each call of the scheme evicts only a few records, because all requests wait during a
-//! call.
+//! Tests that each call of the storage scheme evicts only a few records, because all requests wait
+//! during a call.
 
 use super::settings;
 use crate::contract::{Outbox, PlacementHint, Scheme, StoreRequest};
@@ -13,7 +13,7 @@ use foxy_device::{IoDone, Memory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A scheme, and the largest number of records that a single call of the scheme evicted.
+/// A storage scheme, and the largest number of records that a single call of the scheme evicted.
 struct Counted {
     scheme: Box<dyn Scheme + Send>,
     observer: Observer,

@@ -23,8 +23,8 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The tag of a tombstone that marks a segment as void: the segment has no summary. No key has this
-/// tag.
+/// The tag (shortened key) of a special tombstone, which marks a segment as void: the segment has
+/// no summary. No key has this tag.
 const VOID: Tag = Tag(u64::MAX);
 
 /// The tag (which replaces a key) of the journal entry that states where both logs start and end.

@@ -45,8 +45,8 @@ impl fmt::Display for ForgottenReason {
                  store was not emptied",
             ),
             Self::NoWitness => f.write_str(
-                "at least half of the purge lists are missing, so it is unknown whether the \
-                 stores were used without this store",
+                "at least half of the purge lists are missing, so foxy cannot know whether this \
+                 store was out of use",
             ),
         }
     }

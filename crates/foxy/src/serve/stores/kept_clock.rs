@@ -1,4 +1,4 @@
-//! Saves readings of two clocks in each store's folder. The *civil clock* is the system's date and
+//! Saves readings of two clocks in each store's folder. The *wall clock* is the system's date and
 //! time, and the *steady clock* never goes back. With the readings, stored responses do not become
 //! younger if somebody sets the system's clock back while foxy is stopped.
 
@@ -18,10 +18,10 @@ const NAME: &str = "foxy.clock";
 const NEW_NAME: &str = "foxy.clock.new";
 /// Interval between saved readings. After a crash, foxy knows the time only to this precision.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Interval between checks whether the civil clock was set back.
+/// Interval between checks whether the wall clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest change in milliseconds of the steady clock's lead over the civil clock since the last
-/// saved readings. After a larger change, foxy assumes that somebody set the civil clock, and saves
+/// Largest change in milliseconds of the steady clock's lead over the wall clock since the last
+/// saved readings. After a larger change, foxy assumes that somebody set the wall clock, and saves
 /// new readings.
 const MAX_DRIFT_MS: u64 = 1000;
 /// Longest lifetime of a response in seconds that a cache must represent (RFC 9111 §1.2.2). An
@@ -66,13 +66,13 @@ impl Readings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resumed {
     steady: WallTime,
-    /// Whether the civil clock was set back while foxy was stopped. foxy then cannot know how long
+    /// Whether the wall clock was set back while foxy was stopped. foxy then cannot know how long
     /// it was stopped.
     went_back: bool,
 }
 
 /// Computes where the steady clock continues after the saved readings. `civil` is the present time
-/// of the civil clock. If that clock went back, the steady clock skips so far that every stored
+/// of the wall clock. If that clock went back, the steady clock skips so far that every stored
 /// response is stale.
 fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     let Some(kept) = kept else { return Resumed { steady: civil, went_back: false } };
@@ -167,7 +167,7 @@ impl KeptClock {
 }
 
 /// Whether the current readings must be saved: the saved readings are too old, or somebody has set
-/// the civil clock.
+/// the wall clock.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;

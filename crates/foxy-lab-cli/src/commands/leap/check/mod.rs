@@ -1,5 +1,5 @@
 //! `foxy leap --check`: measures the overhead of LEAP, its fairness, and the response times of
-//! Collector hits. Each check starts its own origin and proxies.
+//! Collector (common parent proxy) hits. Each check starts its own origin and proxies.
 
 mod fairness;
 mod overhead;

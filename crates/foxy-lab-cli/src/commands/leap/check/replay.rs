@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The time after which stored answers are certainly stale. The Collector must use every answer for
-/// 180 s without asking the origin again.
+/// The time after which stored answers are certainly stale. The Collector (common parent proxy)
+/// must use every answer for 180 s without asking the origin again.
 const HELD: Duration = Duration::from_secs(181);
 /// The delay before the same request goes to the next address. The previous answer has certainly
 /// ended by then.

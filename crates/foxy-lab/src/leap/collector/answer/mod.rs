@@ -1,5 +1,5 @@
-//! An answer of an origin that several requests to the Collector share. One exchange with the
-//! origin writes the answer. Each request reads it at its own speed.
+//! An answer of an origin that several requests to the Collector (common parent proxy) share. One
+//! exchange with the origin writes the answer. Each request reads it at its own speed.
 
 pub mod spool;
 #[cfg(test)]
@@ -155,8 +155,8 @@ pub struct Mark {
 
 /// The times at which the pieces of a body arrived. A mark is an end position and its time. If a
 /// body has more than `MOST` marks, each two neighbouring marks merge into one. When the Collector
-/// replays the body, a merge delays some bytes by at most 1/64 of the transfer time. No byte is
-/// early.
+/// (common parent proxy) replays the body, a merge delays some bytes by at most 1/64 of the
+/// transfer time. No byte is early.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,

@@ -1,5 +1,5 @@
-//! Decides for a conditional request (RFC 9110 §13) whether the Collector answers 304 from a stored
-//! answer. Also builds the header of the 304.
+//! Decides for a conditional request (RFC 9110 §13) whether the Collector (common parent proxy)
+//! answers 304 from a stored answer. Also builds the header of the 304.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;

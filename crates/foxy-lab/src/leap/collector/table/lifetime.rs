@@ -1,20 +1,21 @@
-//! Computes how long the Collector stores an answer: as long as the origin allows, but at least
-//! three minutes. So all proxies receive the same answer, even if the origin forbids storing it.
+//! Computes how long the Collector (common parent proxy) stores an answer: as long as the origin
+//! allows, but at least three minutes. So all proxies receive the same answer, even if the origin
+//! forbids storing it.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
-/// The shortest time for which the Collector stores an answer, even if the answer forbids storing
-/// (LEAP paper, §2.3).
+/// The shortest time for which the Collector (common parent proxy) stores an answer, even if the
+/// answer forbids storing (LEAP paper, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     pub fresh: Duration,
-    /// Whether to ask the origin again after the time `fresh`. If false, the Collector deletes the
-    /// answer then.
+    /// Whether to ask the origin again after the time `fresh`. If false, the Collector (common
+    /// parent proxy) deletes the answer then.
     pub validated: bool,
 }
 

@@ -246,8 +246,8 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
 }
 
 /// Whether the request has the values that the answer's `Vary` demands. `Vary: *` names no field to
-/// compare. The Collector shares such an answer with every request, although a normal cache must
-/// not.
+/// compare. The Collector (common parent proxy) shares such an answer with every request, although
+/// a normal cache must not.
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
 }

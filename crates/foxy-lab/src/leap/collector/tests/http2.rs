@@ -1,4 +1,4 @@
-//! Tests with proxies that speak HTTP/2 with the Collector.
+//! Tests with proxies that speak HTTP/2 with the Collector (common parent proxy).
 
 use super::*;
 use crate::wire::REQUEST_ID;

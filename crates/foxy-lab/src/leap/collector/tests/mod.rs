@@ -73,7 +73,7 @@ pub fn whole(status: u16, fields: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Starts a Collector with one listener for each of `proxies` proxies.
+/// Starts a Collector (common parent proxy) with one listener for each of `proxies` proxies.
 pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Collector {
     let listen = |number| Listen { name: Some(format!("p{number}")), address: HERE };
     let mut options = CollectorOptions::new((0..proxies).map(listen).collect());
@@ -141,7 +141,7 @@ pub fn get(to: SocketAddr, url: &str, lines: &str) -> Got {
     send(to, &format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n"))
 }
 
-/// Sends a request to every listener of the Collector at the same time.
+/// Sends a request to every listener of the Collector (common parent proxy) at the same time.
 pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync) -> Vec<Got> {
     std::thread::scope(|scope| {
         let ask = &ask;
@@ -151,7 +151,7 @@ pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync
     })
 }
 
-/// Collects the lines that the Collector logs.
+/// Collects the lines that the Collector (common parent proxy) logs.
 pub fn logged(options: &mut CollectorOptions) -> Arc<Mutex<Vec<CollectorLine>>> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);

@@ -79,8 +79,9 @@ fn slow() -> Origin {
     })
 }
 
-/// Sends pairs of equal requests to two listeners of a Collector. With `later`, the second request
-/// of a pair starts this long after the first. Each pair requests another URL.
+/// Sends pairs of equal requests to two listeners of a Collector (common parent proxy). With
+/// `later`, the second request of a pair starts this long after the first. Each pair requests
+/// another URL.
 fn pairs(
     origin: &Origin,
     collector: &Collector,
@@ -160,8 +161,8 @@ fn confirming() -> Origin {
     })
 }
 
-/// The Collector normally asks the origin about a stored answer when its lifetime ends. The test
-/// cannot wait three minutes, so it sends a reload request.
+/// The Collector (common parent proxy) normally asks the origin about a stored answer when its
+/// lifetime ends. The test cannot wait three minutes, so it sends a reload request.
 #[test]
 fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     let origin = confirming();

@@ -1,5 +1,5 @@
-//! Tests of TLS on both sides of the Collector: tunnels and TLS from proxies, and TLS to origins.
-//! The tests check added delays and failures.
+//! Tests of TLS on both sides of the Collector (common parent proxy): tunnels and TLS from proxies,
+//! and TLS to origins. The tests check added delays and failures.
 
 use super::*;
 use crate::wire::tls::by_hand::{authority, origin, secure};
@@ -60,8 +60,8 @@ fn a_tunnel_to_the_collector_means_the_origin_behind_it_and_carries_many_request
     assert_eq!(origin.requests(), 2);
 }
 
-/// The Collector adds a round trip each for the connection, the TLS handshake and the first byte. A
-/// hit must wait for all three.
+/// The Collector (common parent proxy) adds a round trip each for the connection, the TLS handshake
+/// and the first byte. A hit must wait for all three.
 #[test]
 fn the_handshake_is_part_of_the_connection_that_a_hit_pays_for() {
     let (origin, trusted) = origin();

@@ -157,8 +157,8 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
         (whole.clone(), whole.clone(), whole.clone(), 3)
     );
-    // The request names the stored answer in its condition. So the Collector sends a 304 without
-    // asking the origin.
+    // The request names the stored answer in its condition. So the Collector (common parent proxy)
+    // sends a 304 without asking the origin.
     assert_eq!((ask(3, "/b", same), origin.count()), (short, 3));
     // A request without a condition receives the whole body.
     assert_eq!((ask(0, "/c", ""), ask(1, "/c", ""), origin.count()), (whole.clone(), whole, 4));

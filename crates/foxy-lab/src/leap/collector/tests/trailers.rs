@@ -1,4 +1,5 @@
-//! Tests of chunked answers with trailers. The Collector drops the trailers for every proxy.
+//! Tests of chunked answers with trailers. The Collector (common parent proxy) drops the trailers
+//! for every proxy.
 
 use super::*;
 

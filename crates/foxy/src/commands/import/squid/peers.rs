@@ -162,8 +162,8 @@ impl SquidPeers {
         }
     }
 
-    /// Refuses the requests that Squid sends to a parent alone, because the new configuration has
-    /// no parent.
+    /// Refuses the requests that Squid sends to a parent proxy alone, because the new configuration
+    /// has no parent.
     fn refuse_direct(&self, draft: &mut ImportDraft, acls: &SquidAcls) {
         let mut exceptions: Vec<Facets> = Vec::new();
         let direct = self.always_direct.iter().filter(|line| line.allows());
