@@ -36,7 +36,8 @@ pub struct Faulty<D> {
     /// For each operation that the wrapped device received or will receive: how the fault changes
     /// the operation's result.
     expected: BTreeMap<IoId, Expected>,
-    /// Results of the wrapped device that the owner may see only at the end of their delay.
+    /// Results of the wrapped device that the user of the device may see only at the end of their
+    /// delay.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
@@ -66,7 +67,7 @@ impl<D: Device> Faulty<D> {
         }
     }
 
-    /// Sets the plan for later submissions.
+    /// Sets the fault plan for operations that are submitted later.
     pub const fn set_plan(&mut self, plan: FaultPlan) {
         self.plan = plan;
     }

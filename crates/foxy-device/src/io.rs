@@ -284,7 +284,8 @@ pub trait Device {
 
     /// Moves finished operations into `done` without blocking. A device may delay submitted
     /// operations until the next `reap` or [`crate::BlockingDevice::wait`]. Then it starts all of
-    /// them with one system call. So the owner must call `reap` or `wait` after `submit`.
+    /// them with one system call. So the thread that uses the device must call `reap` or `wait`
+    /// after `submit`.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
     /// Returns the simulated time at which a simulated device has its next result. A real device

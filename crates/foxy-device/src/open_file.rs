@@ -136,7 +136,7 @@ impl OpenFile {
 pub(crate) struct Files(RwLock<HashMap<FileId, Arc<OpenFile>>>);
 
 impl Files {
-    /// Returns another table with the same open files.
+    /// Returns a copy of the table with the same open files.
     pub(crate) fn copy(&self) -> Self {
         Self(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
     }

@@ -91,8 +91,8 @@ impl Threads {
         self
     }
 
-    /// Creates a device that calls `owner` to wake the thread that uses it. That thread sleeps
-    /// elsewhere and must not call `wait`.
+    /// Creates a device that calls `owner` to wake the thread that uses the device. This thread
+    /// sleeps elsewhere and must not call `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Marks the completion of a poll of the bell, the eventfd that wakes the owner. The user data of
-/// all other completions is a slot number, which is never this large.
+/// Marks the completion of a poll of the bell, the eventfd that wakes the device's thread. The user
+/// data of all other completions is a slot number, which is never this large.
 const BELL: u64 = u64::MAX;
 
 /// Longest wait in the kernel, because the kernel rejects waits of more than 2^63 seconds. A wait
@@ -43,7 +43,7 @@ pub enum UringError {
     Setup(i32),
     /// The kernel lacks operations or features that this device needs. Linux 5.11 has all of them.
     TooOld,
-    /// A harmless test operation did not complete within a second.
+    /// A harmless operation, which tests io_uring, did not complete within a second.
     Trial,
     /// The helper thread or the bell (an eventfd) could not be created. The value is the error
     /// number of the system.
@@ -81,7 +81,7 @@ impl std::error::Error for UringError {}
 pub struct Uring {
     ring: IoUring,
     slots: Slots,
-    /// Slots whose next entry is not in the submission queue of the ring yet.
+    /// Numbers of the transfers whose next entry is not in the submission queue of the ring yet.
     backlog: VecDeque<u32>,
     /// Number of entries of transfers in the ring or in the kernel. The entry that polls the bell
     /// does not count.
@@ -93,9 +93,10 @@ pub struct Uring {
     names: Threads,
     bell: Arc<Bell>,
     /// Whether the ring or the kernel has an entry that polls the bell (the eventfd that wakes the
-    /// owner).
+    /// device's thread).
     armed: bool,
-    /// Whether a poll of the bell (the eventfd that wakes the owner) completed after the last wait.
+    /// Whether a poll of the bell (the eventfd that wakes the device's thread) completed after the
+    /// last wait.
     heard: bool,
 }
 
@@ -114,7 +115,7 @@ impl Uring {
     /// open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // Add one entry for the poll of the bell, which is the eventfd that wakes the owner.
+        // Add one entry for the poll of the bell, the eventfd that wakes the device's thread.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -136,8 +137,8 @@ impl Uring {
         Ok(device)
     }
 
-    /// Wakes the owner through the bell (an eventfd) and waits for the completion of its poll. This
-    /// test shows whether operations complete on this machine.
+    /// Rings the bell (an eventfd that wakes the device's thread), and waits for the completion of
+    /// its poll. This test shows whether operations complete on this machine.
     fn try_out(&mut self) -> Result<(), UringError> {
         self.bell.ring();
         self.wait(Some(Duration::from_secs(1)));
@@ -353,9 +354,9 @@ impl Bell {
         }
     }
 
-    /// Resets the bell, so that the next ring wakes the owner again. A thread that finds the bell
-    /// already rung makes no system call. All work that this thread did before its ring is visible
-    /// to the owner after this reset.
+    /// Resets the bell, (an eventfd), so that the next ring wakes the device's thread again. A
+    /// thread that finds the bell already rung makes no system call. All work that this thread did
+    /// before it rang the bell is visible to the device's thread after this reset.
     fn silence(&self) {
         // Ignore an error, because the eventfd may still be empty. The poll can complete before the
         // ringing thread has written to the eventfd. That later write then ends one additional

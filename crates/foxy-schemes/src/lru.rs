@@ -15,7 +15,7 @@ impl Default for Links {
     }
 }
 
-/// The array of entries. It gives the list access to the links of each entry.
+/// The array of entries, through which the list reads and changes the links of each entry.
 pub trait LinkStore {
     fn links(&mut self, index: u32) -> &mut Links;
 }

@@ -56,7 +56,7 @@ impl Pages {
         self.uses[page as usize] == RETIRED
     }
 
-    /// Counts one more live record on each page of `run`.
+    /// Counts one more live record on each page of `run` (adjacent pages).
     pub fn occupy(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -65,7 +65,7 @@ impl Pages {
         }
     }
 
-    /// Counts one live record less on each page of `run`.
+    /// Counts one live record less on each page of `run` (adjacent pages).
     pub fn release(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -74,7 +74,8 @@ impl Pages {
         }
     }
 
-    /// Marks the pages of `run` as permanently unusable, because a write to them failed.
+    /// Marks the pages of `run` (adjacent pages) as permanently unusable, because a write to them
+    /// failed.
     pub fn retire(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             self.retired += u32::from(*uses != RETIRED);
@@ -86,9 +87,9 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// Returns the next run of `least` to `most` free pages. The run contains no page of `busy`,
-    /// the runs whose writes are in flight. The search starts at the cursor, where the last run
-    /// ended. Returns `None` after [`MAX_SEARCHED_PAGES`] pages without such a run.
+    /// Returns the next run of `least` to `most` adjacent free pages. The run contains no page of
+    /// `busy`, the runs whose writes are in flight. The search starts at the cursor, where the last
+    /// run ended. Returns `None` after [`MAX_SEARCHED_PAGES`] pages without such a run.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
@@ -119,7 +120,8 @@ impl Pages {
         None
     }
 
-    /// Shortens `run` so that it ends before its first page in `busy`.
+    /// Shortens `run` (adjacent pages) so that it ends before its first page in `busy`, the pages
+    /// whose writes are in flight.
     fn cut(run: Run, busy: &[Run]) -> Run {
         let end = busy
             .iter()
@@ -129,8 +131,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// Returns the next run of exactly `length` usable pages that are not in `busy`. The search
-    /// starts at the cursor. The run may contain live records, which the caller then evicts.
+    /// Returns the next `length` adjacent usable pages that are not in `busy`. The search starts at
+    /// the cursor. These pages may contain live records, which the caller then evicts.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

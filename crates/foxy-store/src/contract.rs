@@ -145,7 +145,7 @@ pub enum StoreRequest {
 }
 
 impl StoreRequest {
-    /// Returns the ticket that the answer will carry.
+    /// Returns the request's ticket (number), which the answer repeats.
     pub const fn ticket(&self) -> Ticket {
         match self {
             Self::Get { ticket, .. }
@@ -231,7 +231,7 @@ pub enum Answer {
 /// An answer and the request it belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoreReply {
-    /// The ticket of the request.
+    /// The ticket (number) of the request.
     pub ticket: Ticket,
     /// The answer.
     pub answer: Answer,

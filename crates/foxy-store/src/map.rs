@@ -18,7 +18,7 @@ pub enum SegmentUse {
     /// No segment is here.
     #[default]
     Free,
-    /// New records are written here: a write head.
+    /// The segment is open: new records are written to it.
     Open,
     /// The segment is full, and the list of its records is being written.
     Sealing,
@@ -55,13 +55,13 @@ pub struct SegmentPlace {
     pub state: SegmentUse,
     /// The number of the segment in its log, in writing order. `None` if the place is free.
     pub sequence: Option<u32>,
-    /// Number of segments that the log has begun since.
+    /// Number of segments that the log has begun after this segment.
     pub age: u32,
     /// Number of bytes written so far, from the start of the segment.
     pub written: u64,
     /// Number of records that a get would find.
     pub live_records: u32,
-    /// Bytes of all units (see [`Survey::unit_bytes`]) with such a record.
+    /// Bytes of all units (see [`Survey::unit_bytes`]) that contain bytes of a live record.
     pub live_bytes: u64,
     /// Number of live records by their use count, which ends at 3.
     pub uses: [u32; 4],
@@ -73,13 +73,14 @@ pub struct SegmentPlace {
 /// in pages of a hole of group `n` is at least 2^n and below 2^(n+1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoleCount {
-    /// Number of holes in this group.
+    /// Number of free gaps of this size.
     pub holes: u64,
-    /// Bytes of all holes in this group.
+    /// Bytes of all free gaps of this size.
     pub bytes: u64,
 }
 
-/// A map in the making. The index is visited in steps, so that no step delays a request.
+/// An unfinished map of the live records. Each step visits a part of the index, so that no step
+/// delays a request.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Size of a segment in bytes.
@@ -167,7 +168,7 @@ pub enum RecordFate {
     /// The record was requested often enough for its size, so the store copies it to a new segment,
     /// as far as it may copy.
     Copied,
-    /// The record leaves with its segment.
+    /// The record is lost with its segment.
     Dropped,
 }
 

@@ -15,7 +15,7 @@ pub enum MeasureKind {
     Gauge,
 }
 
-/// A value of the table and its description, at the time of a snapshot.
+/// The value of a statistic at the time of a snapshot, with its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// The name of the value, in snake case.
@@ -117,7 +117,7 @@ statistics! {
     helper_restarts Counter "1" "Restarts of the helper process for disk operations after the process died.",
 }
 
-/// One value of the table. Any thread can read it.
+/// A value of the statistics. Any thread can read it.
 #[derive(Debug, Default)]
 pub struct Cell(AtomicU64);
 

@@ -25,7 +25,8 @@ const HEAVY_HALF_OCTAVES: i32 = 2;
 pub struct Distance(i32);
 
 impl Distance {
-    /// Returns how far the size `bytes` is from the mean size `mean`. Returns zero if `mean` is 0.
+    /// Returns the distance between the size `bytes` and the mean size `mean`. Returns zero if
+    /// `mean` is 0.
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }

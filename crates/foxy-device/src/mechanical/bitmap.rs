@@ -7,7 +7,8 @@ pub(super) struct Bitmap {
     words: Vec<u64>,
     free: u32,
     rotor: u32,
-    /// Upper bound of the length of a free run, in bits. A longer request fails without a search.
+    /// Upper bound for the length of a free run (adjacent free bits). A longer request fails
+    /// without a search.
     longest: u32,
 }
 
@@ -26,8 +27,8 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first free run of `count` bits after the last taken run. If none exists, searches
-    /// from the start.
+    /// Takes the first `count` adjacent free bits after the last taken run. If none exists,
+    /// searches from the start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;
@@ -63,7 +64,7 @@ impl Bitmap {
         self.longest = self.longest.max(end - self.taken_before(start));
     }
 
-    /// Returns the start and length of the next free run at or after `from`.
+    /// Returns the start and length of the next group of adjacent free bits at or after `from`.
     pub(super) fn run_from(&self, from: u32) -> Option<(u32, u32)> {
         let start = self.next(from, 0)?;
         let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());

@@ -39,7 +39,7 @@ pub(super) enum Step {
     Sync(FileNumber),
 }
 
-/// An operation of the owner that is in progress in the disk model.
+/// An operation of the device's user that is in progress in the disk model.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) done: IoDone,
@@ -68,8 +68,8 @@ pub(super) struct Pending {
 }
 
 impl Mechanical {
-    /// Starts an operation in the disk model. The file content has already been changed; the steps
-    /// only take time.
+    /// Starts an operation in the disk model. Its steps only compute how long the operation takes,
+    /// because the file content has already changed.
     pub(super) fn begin(&mut self, done: IoDone, volume: usize, steps: VecDeque<Step>) {
         let id = self.next_number();
         self.operations.insert(id, Operation { done, volume, steps, pending: 0 });

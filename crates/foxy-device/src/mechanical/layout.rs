@@ -165,8 +165,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Assigns disk space for `size` bytes to a file without pages. Uses the free runs of the
-    /// cylinder groups in order, starting at `group`.
+    /// Assigns disk space for `size` bytes to a file without pages. Uses the adjacent free
+    /// fragments of each cylinder group, starting at `group`.
     pub(super) fn preallocate(
         &mut self,
         extents: &mut Extents,

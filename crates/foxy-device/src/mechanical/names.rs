@@ -93,7 +93,7 @@ impl Directory {
     }
 }
 
-/// The place of a file on its disk and its pending writes.
+/// The position of a file on its disk, and its pending writes.
 #[derive(Debug)]
 pub(super) struct PlacedFile {
     pub(super) volume: usize,

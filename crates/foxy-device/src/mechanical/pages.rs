@@ -10,8 +10,8 @@ use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// Takes the place of the disk request that read a cached page, for a page that was written but
-/// never read.
+/// Stands for the disk request that read a cached page, if the page was written but never read from
+/// disk.
 const WRITTEN: RequestId = 0;
 
 #[derive(Clone, Copy, Debug)]

@@ -18,8 +18,8 @@ enum Change {
 }
 
 impl Change {
-    /// Returns the number of bytes that this change counts toward the limit of volatile changes to
-    /// a file.
+    /// Returns the number of bytes by which this change counts toward the limit of changes that a
+    /// crash may undo.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,

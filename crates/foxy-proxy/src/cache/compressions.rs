@@ -6,13 +6,13 @@ use foxy_store::Key;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Number of places for recent keys. All places together use 24 KiB of memory.
+/// Number of entries in the table of recently compressed bodies. The table uses 24 KiB of memory.
 const MAX_RECENT: usize = 1024;
 
 /// Time in seconds before the same body is compressed again.
 const RETRY_SECONDS: u64 = 300;
 
-/// The recent compressions, and the permit for the next.
+/// The bodies that were compressed recently, and the permit to compress the next body.
 pub(crate) struct Compressions {
     permit: Arc<Semaphore>,
     recent: Mutex<Vec<Option<(Key, WallTime)>>>,

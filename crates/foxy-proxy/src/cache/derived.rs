@@ -11,7 +11,8 @@ use foxy_store::Record;
 use std::sync::Arc;
 
 impl Cache {
-    /// Looks a derived form up, first in memory and then in the store.
+    /// Looks for another form of a response, such as the compressed response. Searches memory
+    /// first, then the store.
     pub(crate) async fn derived(&self, key: &CacheKey, counters: &Counters) -> Option<Arc<Stored>> {
         if let Some(Cached::Response(stored)) = self.held(key) {
             return Some(stored);
@@ -24,7 +25,7 @@ impl Cache {
         Some(stored)
     }
 
-    /// Stores a derived form, such as the compressed response, of a response of the URL `base`.
+    /// Stores another form, such as the compressed response, of a response of the URL `base`.
     pub(crate) fn add_derived(
         &self,
         base: &CacheKey,

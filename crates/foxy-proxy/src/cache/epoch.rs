@@ -135,7 +135,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// Position in the order of events of the newest write that the cache has forgotten.
+    /// The newest write that the cache has forgotten, as a position in the order of events.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -237,7 +237,8 @@ impl Group {
         }
     }
 
-    /// Returns true if no URL of this group was written or invalidated since `moment`.
+    /// Returns true if no URL of this group was written or invalidated since `moment`. URLs with
+    /// the same hash bits form a group and share one counter of events.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
@@ -367,19 +368,20 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// Returns a clone of the watch for another fetch of the same request. The fetch begins now.
+    /// Returns a clone of the watch (record of the URL's writes) for another fetch of the same
+    /// request. The fetch begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Returns a clone of the watch for the fetch of a flight (a fetch that several requests
-    /// share). `epoch` is the moment at which that fetch began.
+    /// Returns a clone of the watch (record of the URL's writes) for the fetch of a flight (a fetch
+    /// that several requests share). `epoch` is the moment at which that fetch began.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// Sets `begun` as the last purge before the fetch.
+    /// Sets the number of the last purge before the fetch.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
@@ -394,12 +396,12 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// Returns the write source of a response that came from the origin.
+    /// Returns the source of a write for a response that came from the origin.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// Returns the write source of the response that the look-up found in the cache.
+    /// Returns the source of a write for the response that the look-up found in the cache.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -436,7 +438,7 @@ impl WriteSource<'_> {
     }
 }
 
-/// Creates an epoch for tests that only compare epochs.
+/// Creates an epoch (a moment in the order of a URL's events) for tests that only compare epochs.
 #[cfg(test)]
 pub(crate) const fn test_epoch(order: u64) -> Epoch {
     Epoch { order, begun: Stamp { era: 0, moment: 0 } }

@@ -21,7 +21,7 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// Creates a group of URLs. One URL of the group has several watches.
+/// Creates a group of URLs. One URL of the group has several watches (records of its writes).
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {
@@ -35,8 +35,8 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Asks the group whether a response may be written, and if so, records the write. Returns the
-/// group's decision.
+/// Asks `group` whether a response may be written to the cache. If so, records the write. Returns
+/// the decision.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

@@ -24,7 +24,8 @@ const HEAD_ROOM_BYTES: u64 = 8 << 10;
 #[derive(Clone, Debug)]
 pub enum Cached {
     Response(Arc<Stored>),
-    /// The Vary list of a URL, with the text of the URL's key.
+    /// The Vary list of a URL (the request fields that select a variant), with the text of the
+    /// URL's key.
     Varies(Arc<(Bytes, VaryList)>),
 }
 
@@ -245,7 +246,8 @@ mod tests {
     }
 
     fn key(number: u8) -> Key {
-        // The first byte chooses the shard, so all these keys belong to one shard.
+        // The first byte of a key chooses its shard (part of the memory tier), so all these keys
+        // belong to one shard.
         Key([0, number, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 

@@ -309,7 +309,7 @@ impl Cache {
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // After a timeout, the removal may not be durable yet. The proxy sends its answer
+        // A removal that exceeds its time limit may not be durable yet. The proxy sends its answer
         // nevertheless.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
@@ -407,7 +407,7 @@ impl Cache {
                 if in_store {
                     self.forget(key);
                 } else {
-                    // `supersede` has already removed the response from the store.
+                    // The call of `supersede` has already removed the response from the store.
                     self.memory.remove(key.hash);
                 }
             }

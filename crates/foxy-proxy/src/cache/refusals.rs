@@ -113,7 +113,7 @@ impl Refused {
     }
 }
 
-/// The last reasons. The hash of a URL selects its entry in the table.
+/// The last reason for each URL. The hash of a URL selects its entry in the table.
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }

@@ -37,13 +37,15 @@ pub(crate) enum NoPart {
 }
 
 impl SharedParts {
-    /// Creates as many places as parts fit in `budget` bytes, at least one place.
+    /// Limits the memory for parts (1 MiB each) to `budget` bytes, or to one part if `budget` is
+    /// smaller.
     pub(crate) fn new(budget: usize) -> Self {
         let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
         Self { places: Arc::new(places), table: Arc::default() }
     }
 
-    /// Returns true if a part that is not in memory yet must wait for a place.
+    /// Returns true if a part (1 MiB) that is not in memory yet must wait until another part leaves
+    /// memory.
     pub(crate) fn is_full(&self) -> bool {
         self.places.available_permits() == 0
     }
@@ -191,8 +193,8 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // Two parts take both places. A request for a third part then waits for a place, and
-        // releases its part as soon as it has it.
+        // The two parts fill the memory limit. A request for a third part then waits, and releases
+        // the part as soon as it is read.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

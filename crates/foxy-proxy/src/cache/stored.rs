@@ -17,7 +17,7 @@ use foxy_store::settings::RECORD_BODY_LIMIT;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The end of the key under which partial content of a URL is stored.
+/// The suffix of the cache key under which partial content of a URL is stored.
 const PART_NAME: &[u8] = b"\npart";
 
 /// A cache key. The store finds a record by the hash. The proxy then compares the text.
@@ -189,7 +189,8 @@ impl Stored {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Returns true if both responses are parts of the same representation and are equally fresh.
+    /// Returns true if both responses are partial responses of the same representation and are
+    /// equally fresh.
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control

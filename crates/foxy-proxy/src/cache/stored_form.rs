@@ -194,7 +194,7 @@ fn decode_response(
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
-/// The content of a record of the store, for people.
+/// The content of a record of the store, in a form for messages to people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordDescription {
     /// The URL, or `None` for a part of a larger response: the record does not contain its URL.

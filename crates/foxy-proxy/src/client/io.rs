@@ -134,7 +134,7 @@ impl ClientConnection {
         self.is_muted || matches!(self.decoder.next(&mut self.buffer), Ok(Some(RequestEvent::End)))
     }
 
-    /// Frees memory that a large head used. The caller calls this between requests.
+    /// Frees the memory of a large head. The caller calls this function between two requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;

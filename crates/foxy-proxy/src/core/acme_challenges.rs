@@ -19,7 +19,7 @@ const PROTOCOL: &[u8] = b"acme-tls/1";
 /// An error with the connection on which it occurred, if the connection still exists.
 pub(super) type HandshakeError = (io::Error, Option<TcpStream>);
 
-/// The pending challenges, by host name. Clones share them.
+/// The pending challenges of ACME authorities, by host name. Clones share the challenges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcmeChallenges(Live<HashMap<String, Arc<ServerConfig>>>);
 

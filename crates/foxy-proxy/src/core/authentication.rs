@@ -164,8 +164,8 @@ impl Authenticator {
         let slots = if is_guesser { &self.guesses } else { &self.checks };
         let slot = Arc::clone(slots).acquire_owned().await.map_err(|_| NoUser::Busy)?;
         let remembered = Arc::clone(&self.remembered);
-        // The check occupies its slot and the client's turn until it ends, even if the client
-        // disconnects.
+        // The password check goes on until its end, even if the client disconnects. Until then, no
+        // other check can start in its place.
         let check = move || {
             let is_right = matches(&hash, password.as_bytes());
             lock(&remembered).add(key, client, is_right);
@@ -223,7 +223,7 @@ struct Queue {
 }
 
 impl Queues {
-    /// Returns a place in the client's queue, or `None` if the queue is full.
+    /// Adds a request to the queue of its client. Returns `None` if the queue is full.
     fn enter(&self, client: ClientBlock) -> Option<QueuePlace> {
         let mut all = lock(&self.0);
         let new = || Queue { turn: Arc::new(Semaphore::new(1)), places: 0 };

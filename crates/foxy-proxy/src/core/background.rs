@@ -1,4 +1,4 @@
-//! Runs slow calculations on threads that give way to the workers.
+//! Runs slow calculations on threads of the lowest priority, so that they do not delay the workers.
 
 use std::thread::Builder;
 use tokio::sync::oneshot;

@@ -19,12 +19,12 @@ use std::time::Duration;
 pub(crate) enum LimitedClient {
     User(Arc<str>),
     Address(ClientBlock),
-    /// All clients that the limit cannot remember.
+    /// Stands for all clients for which the limit has no account.
     Others,
 }
 
 impl LimitedClient {
-    /// Returns the user if the client has proved its name, otherwise the address.
+    /// Returns the user name if the client has proved it, otherwise the client's address.
     pub(crate) fn new(user: Option<&Arc<str>>, address: ClientBlock) -> Self {
         user.map_or(Self::Address(address), |user| Self::User(Arc::clone(user)))
     }
@@ -66,7 +66,8 @@ type Limiter = RateLimiter<
 #[derive(Debug)]
 struct ClientRate {
     limiter: Limiter,
-    /// Monotonic time in seconds at which this limit last forgot idle clients.
+    /// Time in seconds, on the monotonic clock, at which the account list was last cleared of idle
+    /// clients.
     swept: AtomicU64,
 }
 

@@ -189,7 +189,7 @@ impl Drop for Refusal {
     }
 }
 
-/// The place of a connection. Dropping this value frees the place.
+/// The permit of a connection to be open (its place). Dropping this value frees the place.
 pub(crate) struct Place {
     activity: Activity,
 }

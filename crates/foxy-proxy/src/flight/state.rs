@@ -7,7 +7,7 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// The reason why a reader has no position in the bytes in memory.
+/// The reason why a reader has no position among the bytes that are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Slow,

@@ -16,7 +16,7 @@ use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
 
-/// The result of a request for which the proxy looked in the cache and perhaps fetched.
+/// The result of a request for which the proxy looked in the cache, and fetched if necessary.
 pub(crate) enum Fetched {
     Answered(Answered),
     /// The request is a HEAD or a range that the cache cannot answer. The caller must forward it

@@ -168,7 +168,7 @@ async fn pump(
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
                 let rules = rules.get();
-                // Some origins add the trailers to the header.
+                // Some origins treat trailers like header fields.
                 let is_replaced = |name: &str| {
                     rules.edits_request_field(name)
                         || (!mode.is_forward() && forwarding_fields::is_named(name))

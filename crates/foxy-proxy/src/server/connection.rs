@@ -32,11 +32,12 @@ const REST_AFTER: Duration = Duration::from_secs(2);
 
 enum NextStep {
     ReadRequest,
-    /// The connection has been idle since this time, and rests until the client sends bytes.
+    /// The connection has been idle since this time. It waits, with little memory, until the client
+    /// sends bytes.
     Rest(Instant),
     Close,
     Enter(Inside),
-    /// The idle connection moves to another proxy.
+    /// The idle connection moves to another foxy process.
     Move,
 }
 
@@ -177,7 +178,7 @@ enum ClientProtocol {
     Other(SocketAddr),
     /// The client closed the connection, or sent nothing within the time limit.
     Nothing,
-    /// The client has sent nothing yet, and the connection moves to another proxy.
+    /// The client has sent nothing yet, and the connection moves to another foxy process.
     Unknown,
 }
 
@@ -340,9 +341,10 @@ const fn is_error(ended: &Ended) -> bool {
     matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
-/// Reads a request head. The first byte must arrive before the connection rests, or within the time
-/// limit for idle connections. From the first byte on, the time limit for a head applies. Returns
-/// `None` if the connection moves to another proxy. `now` is the time at which the wait begins.
+/// Reads a request head. An idle connection waits for the first byte up to the idle limit, or until
+/// it must free its memory. From the first byte on, the time limit for a head applies. Returns
+/// `None` if the connection moves to another foxy process. `now` is the time at which the wait
+/// begins.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,

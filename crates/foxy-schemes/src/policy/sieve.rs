@@ -12,7 +12,8 @@ pub(super) struct Sieve {
     links: Vec<Links>,
     visited: Vec<bool>,
     order: Lru,
-    /// The entry at which the hand stands. `None` means the oldest entry.
+    /// The entry at which the next search for a victim starts (SIEVE's *hand*). `None` means the
+    /// oldest entry.
     hand: Option<u32>,
 }
 

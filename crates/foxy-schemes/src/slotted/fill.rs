@@ -17,7 +17,7 @@ use foxy_store::record::{self, slots_for};
 /// The result of a search for free slots (512 bytes each).
 enum Room {
     At(Pieces),
-    /// No space yet. The removal of an abandoned file will free enough.
+    /// No space now. Enough space becomes free when an abandoned (empty) file is removed.
     Later,
     Never,
 }
@@ -117,7 +117,8 @@ impl Slotted {
         }
     }
 
-    /// Places the records that waited for space. Called after an abandoned file was removed.
+    /// Places the records that waited for space. The caller has just removed an abandoned (empty)
+    /// file.
     pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
         for Unplaced { id, bytes } in std::mem::take(&mut self.unplaced) {
             self.waiting -= bytes;

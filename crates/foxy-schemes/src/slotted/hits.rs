@@ -62,7 +62,7 @@ pub struct Hits {
     reading: HashMap<u64, Reading>,
     /// Records that a read in flight prefetches. The value is the number of the read.
     coming: HashMap<EntryId, u64>,
-    /// Number of gets that wait for a read that prefetches their record.
+    /// Number of gets that wait for a read in flight that prefetches their record.
     also: usize,
     next: u64,
 }

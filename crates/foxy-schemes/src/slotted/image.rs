@@ -33,7 +33,8 @@ impl ListedSlot {
     }
 }
 
-/// Encodes records as an image of whole pages for this generation of the store.
+/// Encodes records as an image (checksummed array of whole pages) that only the next opening of the
+/// store accepts. `generation` is the number of this opening.
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -64,7 +65,7 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
 }
 
 /// Returns the number of bytes after the head of an image. Returns `None` if the head is damaged or
-/// belongs to another generation.
+/// belongs to another generation (number of the opening).
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC
@@ -73,8 +74,8 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     if sound { number(&head[16..24]) } else { None }
 }
 
-/// Decodes an image of this generation. Returns `None` if its generation, a checksum or a value is
-/// wrong.
+/// Decodes an image (checksummed array of bytes). Returns `None` if its generation (number of the
+/// opening), a checksum or a value is wrong.
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

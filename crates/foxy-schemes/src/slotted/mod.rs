@@ -124,7 +124,7 @@ pub(crate) struct Slotted {
     sequence: u64,
     /// Number of bytes of puts in memory: collected, in flight, or waiting for space.
     waiting: usize,
-    /// Records that wait until an abandoned file is removed.
+    /// Records that wait for space until an abandoned (empty) file is removed.
     unplaced: Vec<Unplaced>,
     jobs: HashMap<IoId, Job>,
     next_io: u64,

@@ -52,7 +52,8 @@ pub enum Opening {
     Removing {
         left: usize,
     },
-    /// Writes and syncs the superblocks with the new generation. `steps` are the remaining steps.
+    /// Writes and syncs the superblocks with the new generation (number of the opening). `steps`
+    /// are the remaining steps.
     Claiming {
         steps: VecDeque<OpenStep>,
         attempt: u32,
@@ -299,7 +300,8 @@ impl Slotted {
         }
     }
 
-    /// Raises the generation, so that the index on disk becomes invalid for later openings.
+    /// Raises the generation (number of the opening), so that later openings treat the index on
+    /// disk as invalid.
     fn claim(&mut self, out: &mut Outbox) {
         self.superblock.generation += 1;
         self.superblock.opens += 1;

@@ -201,7 +201,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Drops all queued requests and returns their tickets, with which the caller answers them.
+    /// Drops all queued requests. Returns their tickets (request numbers), with which the caller
+    /// answers the requests.
     pub(super) fn take_waiting(&mut self) -> Vec<Ticket> {
         self.forgetting.waiting.clear();
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()

@@ -24,8 +24,8 @@ pub enum Pending {
     Read(PendingRead),
     /// Writes a page buffer, in which new records are collected.
     Window,
-    /// Performs a step of the sequence of disk operations that runs in this lane. A sync carries
-    /// the state that it makes durable.
+    /// Performs a step of the sequence of disk operations that runs in this lane (a lane runs one
+    /// sequence at a time). A sync carries the state that it makes durable.
     Step(LaneName, Option<Synced>),
     /// Reads pages whose records may not be durable. The storage scheme then writes the same bytes
     /// again and syncs.
@@ -47,7 +47,8 @@ pub struct Synced {
     pub(super) failures_before: FailuresBefore,
 }
 
-/// A lane runs one sequence of operations at a time. The lanes are independent of each other.
+/// A lane runs one sequence of disk operations (writes and syncs) at a time. The lanes are
+/// independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneName {
     /// Writes the superblock and the journal.

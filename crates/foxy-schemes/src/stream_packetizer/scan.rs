@@ -23,8 +23,8 @@ pub struct Scan {
     next: u32,
     end: u32,
     in_flight: u32,
-    /// Halves of runs whose read failed. The scan reads each half again, to find the unreadable
-    /// page.
+    /// Halves of runs (adjacent pages) whose read failed. The scan reads each half again, to find
+    /// the unreadable page.
     again: Vec<Run>,
     confirmed: Vec<bool>,
     /// Pages with records that may exist only in the system's cache.
@@ -211,7 +211,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues after a run of pages was written again. After a failure, its pages are doubtful.
+    /// Continues after a run of pages was written again. After a failure, its pages are doubtful
+    /// (perhaps not durable).
     pub(super) fn settled(
         &mut self,
         run: Run,

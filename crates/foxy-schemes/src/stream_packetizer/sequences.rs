@@ -128,8 +128,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Abandons the journal block that is being written. Returns the tickets of its requests, with
-    /// which the caller answers them.
+    /// Abandons the journal block that is being written. Returns the tickets (numbers) of its
+    /// requests, with which the caller answers them.
     pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
         match self.lanes[LaneName::Journal as usize].abandon() {
             Some(After::Committed(batch)) => batch.iter().map(|wanted| wanted.ticket).collect(),

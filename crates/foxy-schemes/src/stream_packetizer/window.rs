@@ -52,7 +52,7 @@ const MAX_EXTRA_EVICTIONS: u32 = 64;
 /// overwrites. Later puts overwrite the others.
 const MAX_OVERWRITTEN_DOUBTS: usize = 256;
 
-/// The largest allowed record, as a divisor of the record area.
+/// The largest allowed record has the size of the record area divided by this number.
 const RECORD_SHARE: u32 = 4;
 
 impl StreamPacketizer {

@@ -25,8 +25,8 @@ pub(super) enum LoadStage {
         image: Vec<u8>,
     },
     Closed,
-    /// A step that makes the superblock with the new generation durable. Steps 0 to 3 are write,
-    /// sync, write, sync.
+    /// A step that makes the superblock with the new generation (number of the opening) durable.
+    /// Steps 0 to 3 are write, sync, write, sync.
     Claimed(usize),
 }
 

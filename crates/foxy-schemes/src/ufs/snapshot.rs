@@ -21,7 +21,8 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
     HEAD as u64 + records as u64 * ENTRY as u64
 }
 
-/// Encodes records as an image for this generation of the store.
+/// Encodes records as an image (checksummed array of bytes) that only the next opening of the store
+/// accepts. `generation` is the number of this opening.
 pub(super) fn encode(
     records: impl Iterator<Item = ListedFile>,
     generation: u64,
@@ -44,8 +45,8 @@ pub(super) fn encode(
     image
 }
 
-/// Decodes an image of this generation. Returns `None` if its generation, the checksum or a value
-/// is wrong.
+/// Decodes an image (checksummed array of bytes). Returns `None` if its generation (number of the
+/// opening), the checksum or a value is wrong.
 pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])

@@ -55,7 +55,7 @@ impl Medium {
         }
     }
 
-    /// Returns the error for data at byte offset `at` that is not from foxy.
+    /// Returns the error for data at byte offset `at` that foxy did not write.
     pub const fn foreign(self, at: u64) -> OpenStoreError {
         match self {
             Self::File => OpenStoreError::Foreign,

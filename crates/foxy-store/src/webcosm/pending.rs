@@ -13,13 +13,13 @@ pub enum Pending {
     Journal,
     /// Reads the last pages of a segment. An opening searches there for the newest segments.
     LookAtEnd(Segment),
-    /// Reads the first page of a segment that has no summary.
+    /// Reads the first page of a segment that has no summary (list of records).
     LookAtStart(Segment),
-    /// Reads a whole segment that has no summary.
+    /// Reads a whole segment that has no summary (list of records).
     LookAtAll(Segment),
-    /// Reads the last pages of a segment, which contain its summary.
+    /// Reads the last pages of a segment, which contain its summary (list of records).
     SummaryEnd(SummaryPurpose, Segment),
-    /// Reads a whole summary that is longer than the pages read by `SummaryEnd`.
+    /// Reads a whole summary (list of records) that is longer than the pages read by `SummaryEnd`.
     LongSummary(SummaryPurpose, LongSummary),
     /// Reads a record, or a page of small records, to copy the records into a new segment.
     Copy(IndexEntry, Location),
@@ -27,7 +27,7 @@ pub enum Pending {
     Read(PendingRead),
     /// Writes a batch of records.
     Batch(Batch),
-    /// Writes the summary of a segment.
+    /// Writes the summary (list of records) of a segment.
     Summary(Segment),
     /// Performs a step of the running list of writes and syncs in a fixed order.
     Step(PendingStep),

@@ -46,7 +46,8 @@ impl Phase {
         matches!(self, Reading | Rebuilding | Serving)
     }
 
-    /// Returns whether the store is rebuilding its index from the summaries of segments.
+    /// Returns whether the store is rebuilding its index from the summaries (lists of records) of
+    /// segments.
     pub const fn rebuilds(self) -> bool {
         matches!(self, Reading | Rebuilding)
     }

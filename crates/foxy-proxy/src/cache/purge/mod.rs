@@ -48,7 +48,7 @@ impl Clone for Cleared {
     }
 }
 
-/// All purges in force. All workers share this book.
+/// The purges that apply now. All workers share this value.
 pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,
@@ -79,7 +79,7 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Returns the stamp of a fetch that begins now. It names the last purge before the fetch.
+    /// Returns the stamp of a fetch that begins now: the number of the last purge before the fetch.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
@@ -141,7 +141,7 @@ pub enum NotPurged {
     Busy,
     /// The proxy is stopping.
     Stopping,
-    /// The disk was too slow. The purge may still come into force later.
+    /// The disk was too slow. The purge may still take effect later.
     Late,
 }
 
@@ -246,13 +246,13 @@ impl PurgeKeeper for Unkept {
     }
 }
 
-/// Converts purge orders to rules with consecutive numbers, beginning with `latest` + 1.
+/// Converts purge requests to rules with consecutive numbers, beginning with `latest` + 1.
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
 
 impl Stored {
-    /// Records `begun`, the last purge before the fetch of this response.
+    /// Records `begun`, the number of the last purge before the fetch of this response.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }

@@ -65,7 +65,7 @@ const MAX_BROKEN_STREAMS: usize = 100;
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
-    /// The connection has ended, and both sides know it.
+    /// The connection has ended, and the client and the proxy know this.
     Closed,
     /// The client violated the protocol, and the proxy has sent the error to the client.
     Broken,

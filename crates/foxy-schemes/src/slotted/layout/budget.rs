@@ -56,7 +56,7 @@ impl Budget {
         self.abandoned_slots.insert(file, slots);
     }
 
-    /// Removes and returns the abandoned files that no earlier call returned.
+    /// Removes and returns the abandoned (empty) files that no earlier call returned.
     pub fn take_abandoned(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.abandoned)
     }

@@ -30,7 +30,7 @@ pub enum Placement {
     AfterClearing(Piece),
     /// No space. The caller must first evict another record.
     Full,
-    /// No space yet. The caller must first remove an abandoned file.
+    /// No space now. The caller must first remove an abandoned (empty) file.
     AfterRemoving,
 }
 
@@ -59,8 +59,8 @@ pub trait Layout: Send {
 
     fn free(&mut self, pieces: &[Piece]);
 
-    /// Returns the files that were abandoned since the last call. The caller removes them from the
-    /// disk.
+    /// Returns the files that became abandoned (empty) since the last call. The caller removes
+    /// these files from the disk.
     fn take_abandoned(&mut self) -> Vec<u64> {
         Vec::new()
     }

@@ -51,22 +51,23 @@ pub struct JournalReport {
     pub tombstones: u64,
     /// For each log, the number of its oldest segment that is not discarded.
     pub tails: [u32; 2],
-    /// For each log, the number of the first segment whose summary may not be durable.
+    /// For each log, the number of the first segment whose summary (list of records) may not be
+    /// durable.
     pub durable_ends: [u32; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentState {
-    /// The slot was never written, or its segment is discarded.
+    /// The slot (place for a segment) was never written, or its segment is discarded.
     #[default]
     Free,
     Sealed,
-    /// The segment has no summary, because a crash interrupted its writing.
+    /// The segment has no summary (list of records), because a crash interrupted its writing.
     Unsealed,
-    /// The segment has no summary, because writing the summary failed or because no record was
-    /// written to the segment.
+    /// The segment has no summary (list of records), because writing the summary failed or because
+    /// no record was written to the segment.
     Void,
-    /// The summary of the segment is unreadable.
+    /// The summary (list of records) of the segment is unreadable.
     Lost,
     /// The segment is discarded, because the summary of a newer segment of the same log is lost.
     /// The lost summary may have contained removals.
@@ -92,7 +93,8 @@ pub struct SegmentReport {
     /// Byte offset of the segment in the file.
     pub at: u64,
     pub log: LogName,
-    /// The number of the segment in the slot. `None` if the slot contains no valid segment.
+    /// The number of the segment in the slot (place for a segment). `None` if the slot contains no
+    /// valid segment.
     pub sequence: Option<u32>,
     pub state: SegmentState,
     /// The number of the opening of the store (incarnation) that wrote the segment.

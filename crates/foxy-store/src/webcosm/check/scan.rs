@@ -97,8 +97,8 @@ impl Scan<'_> {
         Ok((FoundRecord { key: header.key, head, body }, extent))
     }
 
-    /// Returns all valid records of a segment without a summary, in writing order. An opening of
-    /// the store must find the same records.
+    /// Returns all valid records of a segment without a summary (list of records), in writing
+    /// order. An opening of the store must find the same records.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);

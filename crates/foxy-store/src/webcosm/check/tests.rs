@@ -149,8 +149,8 @@ fn what_a_crash_leaves_is_no_damage() {
 
 #[test]
 fn a_flipped_bit_under_a_checksum_is_found_and_where_none_is_found_nothing_is_lost() {
-    // The logs have not filled their slots yet, so every byte that is not zero belongs to the
-    // current content.
+    // The logs have not filled their slots (places for segments) yet, so every byte that is not
+    // zero belongs to the current content.
     let device = settled(3, 150);
     let sound = bytes_of(&device);
     let report = look(&sound, ALL).expect("a store");

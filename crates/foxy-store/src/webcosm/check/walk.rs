@@ -38,7 +38,8 @@ pub struct Walk<'a> {
 pub struct VisitedSegment {
     pub segment: Segment,
     pub incarnation: u64,
-    /// Number of pages in the segment before its summary. These pages contain the records.
+    /// Number of pages in the segment before its summary (list of records). These pages contain the
+    /// records.
     pub content_pages: u32,
     /// The summary (list of records) of the segment. If there is none, the summary that an opening
     /// would write.
@@ -83,8 +84,8 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// Applies a tombstone: records of its tag (shortened key) that the check finds from now on in
-    /// older positions count as removed.
+    /// Applies a tombstone (mark of a removal): records of its tag (shortened key) that the check
+    /// finds from now on in older positions count as removed.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
@@ -95,7 +96,8 @@ impl<'a> Walk<'a> {
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
-        // The journal may contain wrong numbers, but a log never has more segments than slots.
+        // The journal may contain wrong numbers, but a log never has more segments than slots
+        // (places for segments).
         let oldest =
             tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
         for sequence in (oldest..tail.next).rev() {

@@ -109,8 +109,8 @@ impl SlotMap {
         Self { base: (packed >> 32) as Sequence, before: packed as u32 }
     }
 
-    /// Returns the slot of a segment before wrap-around. The caller must take the result modulo the
-    /// number of slots.
+    /// Returns the slot (place for a segment) of a segment before wrap-around. The caller must take
+    /// the result modulo the number of slots.
     pub const fn place(self, sequence: Sequence) -> u32 {
         match sequence.checked_sub(self.base) {
             Some(number) => number,
@@ -131,15 +131,15 @@ impl SlotMap {
 pub struct Geometry {
     /// Number of pages of the file that the store uses.
     pages: u64,
-    /// The two halves of the journal of tombstones.
+    /// The two halves of the journal of tombstones (marks of removals).
     pub journal: [Region; 2],
     /// Byte offset of the first segment in the file.
     pub start: u64,
     /// Number of pages in a segment; a power of two.
     pub segment_pages: u32,
-    /// The slots of each log.
+    /// The slots (places for segments) of each log.
     pub rings: [Ring; 2],
-    /// The map from segments of the main log to slots. A resize changes it.
+    /// The map from segments of the main log to slots (places for segments). A resize changes it.
     pub slot_map: SlotMap,
     /// Bytes of a granule. Every record starts at a multiple of the granule.
     pub granule: u64,
@@ -199,7 +199,7 @@ impl Geometry {
         is_possible.then(|| Self { pages, rings: self.rings_in(pages), ..*self })
     }
 
-    /// Returns the slots of both logs if the file has `pages` pages.
+    /// Returns the slots (places for segments) of both logs if the file has `pages` pages.
     fn rings_in(&self, pages: u64) -> [Ring; 2] {
         let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
         rings(pages, first, self.segment_pages)
@@ -214,12 +214,12 @@ impl Geometry {
         self.segment_pages as u64 * PAGE as u64
     }
 
-    /// Returns the number of slots of both logs together.
+    /// Returns the number of slots (places for segments) of both logs together.
     pub const fn slots(&self) -> u32 {
         self.rings[0].segments + self.rings[1].segments
     }
 
-    /// Returns the number of slots of a log.
+    /// Returns the number of slots (places for segments) of a log.
     pub const fn segments(&self, log: LogName) -> u32 {
         self.rings[log as usize].segments
     }
@@ -251,7 +251,7 @@ impl Geometry {
         }
     }
 
-    /// Returns the slot that contains a segment.
+    /// Returns the slot (place for a segment) that contains a segment.
     pub const fn slot(&self, segment: Segment) -> u32 {
         let ring = self.rings[segment.log as usize];
         let number = match segment.log {
@@ -261,12 +261,12 @@ impl Geometry {
         ring.first + number % ring.segments
     }
 
-    /// Returns the log that a slot belongs to.
+    /// Returns the log that a slot (place for a segment) belongs to.
     pub const fn log_of(&self, slot: u32) -> LogName {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// Returns the byte offset in the file of a page of a slot.
+    /// Returns the byte offset in the file of a page of a slot (place for a segment).
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }

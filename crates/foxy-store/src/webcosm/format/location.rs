@@ -10,8 +10,8 @@ use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// The content of a slot: the number of a segment, and the incarnation (opening of the store) that
-/// started it.
+/// The content of a slot (place for a segment): the number of a segment, and the incarnation
+/// (opening of the store) that started it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {
     pub sequence: Sequence,

@@ -18,7 +18,7 @@ const RECORDS_PER_PAGE: usize = (PAGE - HEADER) / 8;
 const TOMBSTONES_PER_PAGE: usize = (PAGE - HEADER) / TOMBSTONE_BYTES;
 const TOMBSTONE_BYTES: usize = 24;
 
-/// The entry of a record in a segment's summary.
+/// The entry of a record in a segment's summary (list of records).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub tag: Tag,
@@ -45,7 +45,7 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Returns whether the tombstone removes a record at `position`.
+    /// Returns whether the tombstone (mark of a removal) removes a record at `position`.
     pub fn reaches(&self, position: Position) -> bool {
         position < self.up_to[position.segment().log as usize]
     }
@@ -59,7 +59,8 @@ impl Tombstone {
     }
 }
 
-/// The last page of a segment. It states the numbers of the other pages in the segment's summary.
+/// The last page of a segment. It states the numbers of the other pages in the segment's summary
+/// (list of records).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,
@@ -67,7 +68,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Returns the number of pages in the summary, including the trailer.
+    /// Returns the number of pages in the summary (list of records), including the trailer.
     pub const fn pages(&self) -> u32 {
         self.record_pages + self.tombstone_pages + 1
     }
@@ -91,13 +92,13 @@ impl PageKind {
 }
 
 /// Returns the number of pages in a summary that lists `records` records and `tombstones`
-/// tombstones.
+/// tombstones (marks of removals).
 pub const fn pages_for(records: usize, tombstones: usize) -> u32 {
     (records.div_ceil(RECORDS_PER_PAGE) + tombstones.div_ceil(TOMBSTONES_PER_PAGE) + 1) as u32
 }
 
 /// Returns the number of tombstones (marks of removed records) that fit in `pages` pages of a
-/// summary.
+/// summary (list of records).
 pub const fn tombstones_in(pages: u32) -> usize {
     pages as usize * TOMBSTONES_PER_PAGE
 }
@@ -196,7 +197,7 @@ pub struct Summary {
     pub tombstones: Vec<Tombstone>,
 }
 
-/// Decodes a summary from all of its pages. Returns `None` if a page is damaged.
+/// Decodes a summary (list of records) from all of its pages. Returns `None` if a page is damaged.
 pub fn decode(
     pages: &[u8],
     trailer: Trailer,

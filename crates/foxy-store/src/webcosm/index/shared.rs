@@ -35,7 +35,7 @@ pub struct Readable {
 pub struct SharedIndex {
     bits: u32,
     state: Arc<SharedState>,
-    /// The state of the logs that `state` has.
+    /// The state of both logs that `show_logs` last copied into `state`.
     shown: Cell<[LogView; 2]>,
 }
 
@@ -118,7 +118,7 @@ impl SharedIndex {
     }
 
     /// Changes to the file layout of another store size. The caller must then set again which
-    /// segment each slot contains.
+    /// segment each slot (place for a segment) contains.
     pub fn divide(&self, geometry: Geometry) {
         self.lock().slots = Slots::new(geometry);
     }

@@ -37,7 +37,7 @@ struct Weighing {
 
 #[derive(Debug, Default)]
 pub struct Reclaimer {
-    /// The segment whose summary is being read.
+    /// The segment whose summary (list of records) is being read.
     reading: Option<Segment>,
     weighing: Option<Weighing>,
     copying: Option<(Segment, LeavingRecords)>,

@@ -115,8 +115,8 @@ fn incarnation_at_start(cx: &Context, bytes: &[u8], segment: Segment) -> Option<
     begun_in(bytes.get(..PAGE)?, segment, cx.secret())
 }
 
-/// Finds the records of a segment without a summary by reading all of its pages. Skips bytes with a
-/// wrong checksum.
+/// Finds the records of a segment without a summary (list of records) by reading all of its pages.
+/// Skips bytes with a wrong checksum.
 struct SegmentScan<'a> {
     cx: &'a Context,
     segment: Segment,

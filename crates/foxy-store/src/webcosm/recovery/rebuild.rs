@@ -16,10 +16,10 @@ use crate::webcosm::tombstones::Tombstones;
 use crate::webcosm::write::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Largest number of summaries of a log that are read at the same time.
+/// Largest number of summaries (lists of records) of a log that are read at the same time.
 const MAX_READS: usize = 16;
 
-/// Number of attempts to read a summary. After that, the summary counts as lost.
+/// Number of attempts to read a summary (list of records). After that, the summary counts as lost.
 const MAX_TRIES: u32 = 3;
 
 /// Largest number of records that are added to the index between two requests. Adding them takes
@@ -29,7 +29,8 @@ pub const RECORDS_AT_ONCE: usize = 4096;
 /// The progress of rebuilding the index in one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The summaries of all segments from this number on have been requested from the disk.
+    /// The summaries (lists of records) of all segments from this number on have been requested
+    /// from the disk.
     asked: Sequence,
     /// The index contains the records of all segments from this number on.
     known: Sequence,
@@ -39,7 +40,7 @@ struct Progress {
     doubted_end: Sequence,
 }
 
-/// The content of a segment that has no summary.
+/// The content of a segment that has no summary (list of records).
 #[derive(Debug)]
 pub struct Unsealed {
     pub incarnation: u64,
@@ -107,7 +108,8 @@ impl Rebuild {
         writer.log(log).kept_from().max(self.doubted_end(log))
     }
 
-    /// Returns whether a summary was read whose records can now be added to the index.
+    /// Returns whether a summary (list of records) was read whose records can now be added to the
+    /// index.
     pub fn is_due(&self, cx: &Context, writer: &Writer) -> bool {
         cx.phase().rebuilds()
             && LogName::ALL.iter().any(|&log| {

@@ -12,8 +12,8 @@ use foxy_device::{IoBuffer, IoError};
 /// Number of pages at the end of a segment that the first read covers.
 const END_PAGES: u32 = 8;
 
-/// A summary, and the number of the opening of the store (incarnation) that wrote it. `None` if
-/// there is no valid summary.
+/// A summary (list of records), and the number of the opening of the store (incarnation) that wrote
+/// it. `None` if there is no valid summary.
 pub type FoundSummary = Option<(u64, Summary)>;
 
 /// Returns the byte offset and the length in bytes of the last pages of a segment, which are read
@@ -39,8 +39,8 @@ pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Optio
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// Returns the trailer (last page) of a segment's summary. Also returns the whole summary if the
-/// given pages contain all of it.
+/// Returns the trailer (last page) of a segment's summary (list of records). Also returns the whole
+/// summary if the given pages contain all of it.
 pub fn judge_end(
     cx: &Context,
     bytes: &[u8],
@@ -57,14 +57,14 @@ pub fn judge_end(
         .map(|summary| (trailer, Some(summary)))
 }
 
-/// Starts to read the summary of a segment.
+/// Starts to read the summary (list of records) of a segment.
 pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     let (offset, length) = end_of(&cx.geometry, segment);
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
-/// Processes the last pages of a segment. Returns `None` if more pages of the summary must still be
-/// read.
+/// Processes the last pages of a segment. Returns `None` if more pages of the summary (list of
+/// records) must still be read.
 pub fn end_read(
     cx: &mut Context,
     purpose: SummaryPurpose,

@@ -21,7 +21,8 @@ fn surveyed(lookup: &dyn Lookup) -> Survey {
     survey
 }
 
-/// Returns a store whose logs have turned over, with replaced, removed and requested records.
+/// Returns a store with replaced, removed and requested records, whose logs have already reused
+/// their space.
 fn worked() -> Store {
     let mut store = new();
     for key in 0..900 {

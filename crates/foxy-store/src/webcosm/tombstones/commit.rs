@@ -19,13 +19,13 @@ use foxy_device::{IoBuffer, IoError};
 
 impl Tombstones {
     /// Returns when to write the next journal block that no request waits for. Such a block
-    /// discards segments or makes summaries durable.
+    /// discards segments or makes summaries (lists of records) durable.
     pub fn deadline(&self, cx: &Context, writer: &Writer) -> Option<Instant> {
         (self.wants_commit(cx, writer) && self.sequence.is_idle()).then_some(self.retry_at)
     }
 
     /// Returns whether a journal block is needed although no request waits for it: to discard
-    /// segments, or to make written summaries durable.
+    /// segments, or to make written summaries (lists of records) durable.
     fn wants_commit(&self, cx: &Context, writer: &Writer) -> bool {
         if self.broken.is_some() {
             return false;
@@ -228,7 +228,7 @@ impl Tombstones {
     }
 
     /// Notes that the opening of the store is durable. The journal half `half` now contains all
-    /// tombstones, in its first `blocks` blocks.
+    /// tombstones (marks of removals), in its first `blocks` blocks.
     pub fn switched(&mut self, half: Region, blocks: u32) {
         self.unwritten.clear();
         self.begin_half(half, blocks);
@@ -247,8 +247,8 @@ impl Tombstones {
     }
 }
 
-/// Encodes tombstones as journal blocks for the half that `superblock` names as active. The first
-/// block has the number `first_block`.
+/// Encodes tombstones (marks of removals) as journal blocks for the half that `superblock` names as
+/// active. The first block has the number `first_block`.
 fn encode(
     cx: &Context,
     superblock: &Superblock,

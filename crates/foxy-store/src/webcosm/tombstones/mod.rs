@@ -35,7 +35,7 @@ const MARK: Tag = Tag(u64::MAX - 1);
 const QUEUE_LIMIT: usize = 4096;
 
 impl Tombstone {
-    /// Creates a tombstone which states that the segment has no summary.
+    /// Creates a tombstone (mark of a removal) which states that the segment has no summary.
     pub fn void(segment: Segment) -> Self {
         Self::void_at(segment, 0)
     }
@@ -74,7 +74,7 @@ impl Tombstone {
             .then(|| self.up_to.map(|packed| ((packed.0 >> 32) as Sequence, packed.0 as Sequence)))
     }
 
-    /// Converts the tombstone to an entry of the journal.
+    /// Converts the tombstone (mark of a removal) to an entry of the journal.
     pub fn to_forget(self) -> Forget {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.tag.0.to_le_bytes());
@@ -99,7 +99,8 @@ pub struct Put {
     pub object_bytes: u64,
 }
 
-/// A removal or replacement. It is answered when its tombstone is durable in the journal.
+/// A removal or replacement. It is answered when its tombstone (mark of a removal) is durable in
+/// the journal.
 #[derive(Debug)]
 pub struct Change {
     pub ticket: Ticket,
@@ -118,7 +119,8 @@ impl Change {
 /// A commit in progress: the removals and replacements in the journal block that is being written.
 pub struct Commit {
     changes: Vec<Change>,
-    /// Tombstones of earlier removals and replacements that no journal block contains yet.
+    /// Tombstones (marks of removals) of earlier removals and replacements that no journal block
+    /// contains yet.
     unwritten: Vec<Tombstone>,
     up_to: [Position; 2],
     tails: [Sequence; 2],
@@ -129,7 +131,7 @@ pub struct Commit {
 pub struct Rotation {
     superblock: Superblock,
     blocks: u32,
-    /// Number of tombstones in the new half that no journal block contained before.
+    /// Number of tombstones (marks of removals) that only the new half of the journal contains.
     unwritten: usize,
     tails: [Sequence; 2],
 }
@@ -142,14 +144,14 @@ pub type Steps = Vec<IoStep<Segment>>;
 pub enum After {
     /// The superblock and the journal of an empty store are on disk.
     Formatted(Superblock),
-    /// All segments that lacked a summary have received one.
+    /// All segments that lacked a summary (list of records) have received one.
     Resealed,
     /// This opening of the store is on disk. The journal half that the superblock names contains
     /// this many blocks.
     Switched(Superblock, u32),
     Committed(Commit),
     Rotated(Rotation),
-    /// A sync has made written summaries durable.
+    /// A sync has made written summaries (lists of records) durable.
     Synced,
     /// A sync has made all records durable, and the store is closing.
     CloseSynced,
@@ -163,19 +165,19 @@ pub struct Tombstones {
     /// Number of waiting removals and replacements for each tag (shortened key).
     waiting: HashMap<Tag, u32>,
     waiting_bytes: usize,
-    /// For each log, tombstones that no summary of a segment contains yet.
+    /// For each log, tombstones (marks of removals) that no summary of a segment contains yet.
     unsealed: [Vec<Tombstone>; 2],
-    /// Tombstones that no journal block contains yet.
+    /// Tombstones (marks of removals) that no journal block contains yet.
     unwritten: Vec<Tombstone>,
-    /// For each log, tombstones in summaries that may not be durable yet. The number is that of the
-    /// segment with the summary.
+    /// For each log, tombstones (marks of removals) in summaries that may not be durable yet. The
+    /// number is that of the segment with the summary.
     sealed: [VecDeque<(Sequence, Vec<Tombstone>)>; 2],
     half: Option<Region>,
     next_block: u32,
     /// The error after which the store writes no more journal blocks.
     broken: Option<IoError>,
-    /// Whether the journal has no space for new tombstones until more summaries of segments are
-    /// durable.
+    /// Whether the journal has no space for new tombstones (marks of removals) until more summaries
+    /// of segments are durable.
     is_crowded: bool,
     sequence: IoSequence<After, Segment>,
     sync_failures: SyncFailures,
@@ -261,23 +263,26 @@ impl Tombstones {
         !self.unwritten.is_empty()
     }
 
-    /// Keeps a tombstone until durable summaries of segments in both logs contain it.
+    /// Keeps a tombstone (mark of a removal) until durable summaries of segments in both logs
+    /// contain it.
     pub fn add(&mut self, tombstone: Tombstone) {
         self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(tombstone));
     }
 
-    /// Keeps a tombstone that no journal block contains yet.
+    /// Keeps a tombstone (mark of a removal) that no journal block contains yet.
     pub fn add_unwritten(&mut self, tombstone: Tombstone) {
         self.add(tombstone);
         self.unwritten.push(tombstone);
     }
 
-    /// Returns the number of tombstones that no summary of this log contains yet.
+    /// Returns the number of tombstones (marks of removals) that no summary of this log contains
+    /// yet.
     pub const fn unsealed(&self, log: LogName) -> usize {
         self.unsealed[log as usize].len()
     }
 
-    /// Takes up to `most` tombstones that the summary of this segment will contain.
+    /// Takes up to `most` tombstones (marks of removals) that the summary of this segment will
+    /// contain.
     pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Tombstone> {
         let unsealed = &mut self.unsealed[log as usize];
         let taken: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
@@ -285,8 +290,8 @@ impl Tombstones {
         taken
     }
 
-    /// Notes that the summary of a segment could not be written. The tombstones in it must be
-    /// written to another summary.
+    /// Notes that the summary of a segment could not be written. The tombstones (marks of removals)
+    /// in it must be written to another summary.
     pub fn unseal(&mut self, Segment { log, sequence }: Segment) {
         let sealed = &mut self.sealed[log as usize];
         if let Some(place) = sealed.iter().position(|(other, _)| *other == sequence) {
@@ -301,7 +306,7 @@ impl Tombstones {
         self.sealed[log as usize].retain(|(sequence, _)| *sequence >= end);
     }
 
-    /// Returns all tombstones that the journal must still contain.
+    /// Returns all tombstones (marks of removals) that the journal must still contain.
     pub fn needed(&self) -> Vec<Tombstone> {
         let sealed = self.sealed.iter().flatten().flat_map(|(_, tombstones)| tombstones);
         let all: BTreeSet<_> = sealed.chain(self.unsealed.iter().flatten()).copied().collect();

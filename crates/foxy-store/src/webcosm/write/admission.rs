@@ -16,8 +16,8 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use crate::worth::Distance;
 
 impl Writer {
-    /// Stores a record. Returns `Ok(None)` if a durable tombstone for the record's older versions
-    /// must come first. The answer then follows later.
+    /// Stores a record. Returns `Ok(None)` if a durable tombstone (mark of a removal) for the
+    /// record's older versions must come first. The answer then follows later.
     pub fn put(
         &mut self,
         cx: &Context,
@@ -45,8 +45,8 @@ impl Writer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Removes a record. If an older record may be on disk, the answer waits until a tombstone is
-    /// durable.
+    /// Removes a record. If an older record may be on disk, the answer waits until a tombstone
+    /// (mark of a removal) is durable.
     pub fn remove(
         &mut self,
         cx: &mut Context,

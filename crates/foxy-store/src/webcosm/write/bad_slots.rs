@@ -16,11 +16,12 @@ const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots to which one write has failed, each with the number of the segment whose write failed.
+    /// Slots (places for segments) to which one write has failed, each with the number of the
+    /// segment whose write failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Segments that the logs skipped because their slots are retired. Nothing was written to these
-    /// segments.
+    /// Segments that the logs skipped because their slots (places for segments) are retired.
+    /// Nothing was written to these segments.
     skipped: BTreeSet<Segment>,
 }
 
@@ -49,8 +50,8 @@ impl BadSlots {
         }
     }
 
-    /// Forgets an earlier failure of the slot, because the disk wrote the summary of a later
-    /// segment there.
+    /// Forgets an earlier failure of the slot, because the disk wrote the summary (list of records)
+    /// of a later segment there.
     pub fn trust(&mut self, slot: u32, sequence: Sequence) {
         if self.suspects.get(&slot).is_some_and(|&failed| failed != sequence) {
             self.suspects.remove(&slot);

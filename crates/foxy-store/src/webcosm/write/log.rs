@@ -23,8 +23,8 @@ pub struct OpenSegment {
 pub enum LeavingRecords {
     /// The index entries of these records, each as tag (shortened key) and place on disk.
     Listed(Vec<(Tag, u64)>),
-    /// The records are unknown, because the summary is unreadable. The whole index must be
-    /// searched, from this partition on.
+    /// The records are unknown, because the summary (list of records) is unreadable. The whole
+    /// index must be searched, from this partition on.
     Unknown(usize),
     /// No index entry belongs to the segment.
     Nothing,
@@ -59,8 +59,8 @@ impl Seals {
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// Number of slots for the log's segments. After a resize, fewer slots may be usable for some
-    /// time (see [`SlotMap`]).
+    /// Number of slots (places for segments) for the log's segments. After a resize, fewer slots
+    /// may be usable for some time (see [`SlotMap`]).
     slots: u32,
     slot_map: SlotMap,
     /// The number of the oldest segment whose place in the file is not free.
@@ -155,12 +155,14 @@ impl Log {
         self.next_tail() - self.tail - self.given_up_segments()
     }
 
-    /// Returns whether records can be written: a segment is open, or a slot is free.
+    /// Returns whether records can be written: a segment is open, or a slot (place for a segment)
+    /// is free.
     pub const fn has_room(&self) -> bool {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Returns the number of slots that are free after all `leaving` segments are discarded.
+    /// Returns the number of slots (places for segments) that are free after all `leaving` segments
+    /// are discarded.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
         self.slot_map.segments(self.slots, tail) - (self.next - tail)
@@ -172,7 +174,8 @@ impl Log {
         geometry::group_size(self.segments())
     }
 
-    /// Returns the number of complete segments whose summary may not be durable yet.
+    /// Returns the number of complete segments whose summary (list of records) may not be durable
+    /// yet.
     pub const fn unsynced_summaries(&self) -> u32 {
         self.seals.end - self.seals.durable_end
     }

@@ -168,8 +168,8 @@ impl Writer {
         }
     }
 
-    /// Drops all records of a key that the durable tombstone `tombstone` removes, from memory and
-    /// from the index.
+    /// Drops all records of a key that the durable tombstone (mark of a removal) `tombstone`
+    /// removes, from memory and from the index.
     pub fn forget(&mut self, cx: &Context, key: Key, tombstone: Tombstone) {
         self.in_flight.forget(key);
         self.unbuffer(cx, key);

@@ -41,7 +41,8 @@ impl Writer {
         true
     }
 
-    /// Completes the open segment of a log: writes its summary at the end of the segment.
+    /// Completes the open segment of a log: writes its summary (list of records) at the end of the
+    /// segment.
     pub fn seal(&mut self, cx: &mut Context, tombstones: &mut Tombstones, log: LogName) {
         let Some(open) = self.log_mut(log).open.take() else { return };
         let OpenSegment { segment, page, records } = open;
@@ -61,8 +62,8 @@ impl Writer {
         }
     }
 
-    /// Returns whether a log has tombstones to write into a summary, but no open segment and no
-    /// free slot for the summary.
+    /// Returns whether a log has tombstones (marks of removals) to write into a summary, but no
+    /// open segment and no free slot for the summary.
     pub fn cannot_seal(&self, tombstones: &Tombstones) -> bool {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
@@ -87,8 +88,8 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void: it has no valid summary and will never have one. The next opening
-    /// of the store ignores it.
+    /// Marks a segment as void: it has no valid summary (list of records) and will never have one.
+    /// The next opening of the store ignores it.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));
@@ -102,7 +103,8 @@ impl Writer {
     }
 }
 
-/// Encodes the summary of a segment. Returns the summary and its byte offset in the file.
+/// Encodes the summary (list of records) of a segment. Returns the summary and its byte offset in
+/// the file.
 pub fn summary_of(
     cx: &Context,
     segment: Segment,
