@@ -1,5 +1,5 @@
-//! Measures errors and latencies of an origin whose servers die, turn slow, or lie about their
-//! health, beside an origin with a good server. Also counts unsafe requests that were sent twice,
+//! Measures errors and latencies of two origins: the servers of the first die, turn slow, or report
+//! a false health; the second has a good server. Also counts unsafe requests that were sent twice,
 //! and forged fields that reach a server. Prints records. Run with `--release`.
 #![expect(clippy::print_stdout, reason = "an example speaks to its user")]
 #![expect(clippy::expect_used, reason = "an example ends with the first failure")]
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const CLIENTS: usize = 8;
-/// Requests of each phase. Each tenth request is a POST.
+/// Number of requests in each phase of the measurement. Each tenth request is a POST.
 const REQUESTS: usize = 40_000;
 /// Time for which the slow server waits before each response.
 const SLOW: Duration = Duration::from_millis(300);
@@ -81,7 +81,7 @@ fn report_requests(subject: &str, servers: &[ChangingServer], failures: &Failure
     measure("posts_sent_twice", subject, posts.values().filter(|count| **count > 1).count());
     measure("requests_with_forged_fields_at_a_server", subject, forged);
     if let Some(place) = failures.iter().position(|failure| *failure == Failure::TurnsSlow) {
-        // At most half of the slow server's requests came before it became slow.
+        // At least half of these requests reached the server after it had become slow.
         measure("requests_of_the_slow_server", subject, servers[place].requests().len());
     }
 }

@@ -23,9 +23,9 @@ pub struct ProxySettings {
     pub listen_tls: Vec<SocketAddr>,
     /// Addresses for connections that rules of the kernel direct to the proxy.
     pub listen_transparent: Vec<SocketAddr>,
-    /// How these rules work. If true, they replace the connection's destination by the proxy's
-    /// address (REDIRECT). If false, they leave the destination as it is (TPROXY), and the process
-    /// needs the capability CAP_NET_ADMIN.
+    /// How the kernel's rules direct connections of `listen_transparent`. True: they replace the
+    /// connection's destination by the proxy's address (REDIRECT). False: they leave the
+    /// destination as it is (TPROXY), and the process needs the capability CAP_NET_ADMIN.
     pub is_redirected: bool,
     /// Certificates for `listen_tls`. Without certificates, the proxy does not listen on these
     /// addresses.

@@ -102,7 +102,7 @@ fn read(path: &Path) -> Result<Vec<RecordFile>, Failure> {
     }
     let read = |file: &PathBuf| {
         let text = std::fs::read_to_string(file).map_err(|error| unusable("PATH", file, &error))?;
-        // Lines of other kinds, such as those of scripts, have no chart.
+        // Lines that are not records of a run, such as the output of a script, have no chart.
         let records = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(RecordFile { stem, records })

@@ -45,7 +45,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use verdict::{Fingerprint, Version};
 
-/// The kind of server at the end of a path, which determines the form of the request target.
+/// The kind of the server that receives a copy of each request. It determines the form of the
+/// request target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// A forward proxy. It receives the URL in absolute form.

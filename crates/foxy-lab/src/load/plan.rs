@@ -134,7 +134,7 @@ pub struct Seen {
     pub hits: u64,
     /// The body bytes of cacheable misses, which fill the cache.
     pub fill_bytes: u64,
-    /// Whether the set of objects from which requests choose repeats no longer grows.
+    /// Whether the set of objects has stopped growing. Requests choose repeats from this set.
     pub frozen: bool,
 }
 

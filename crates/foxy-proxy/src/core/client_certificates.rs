@@ -153,12 +153,12 @@ pub enum CertificateRefusal {
 impl fmt::Display for CertificateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Missing => "it presented no certificate",
-            Self::UnknownAuthority => "no authority in client-ca signed its certificate",
-            Self::Expired => "its certificate has expired",
-            Self::NotYetValid => "its certificate is not valid yet",
-            Self::NoName => "its certificate names no user",
-            Self::Unusable => "its certificate is not for TLS clients, or is damaged",
+            Self::Missing => "the client presented no certificate",
+            Self::UnknownAuthority => "no authority in client-ca signed the client's certificate",
+            Self::Expired => "the client's certificate has expired",
+            Self::NotYetValid => "the client's certificate is not valid yet",
+            Self::NoName => "the client's certificate names no user",
+            Self::Unusable => "the client's certificate is not for TLS clients, or is damaged",
         })
     }
 }

@@ -163,8 +163,8 @@ impl HandshakeSettings {
         Self { config: Arc::new(config), authorities }
     }
 
-    /// Returns the user of a client that presented these certificates. With `is_earlier`, the
-    /// client presented them before these settings were in force.
+    /// Returns the user of a client with the certificates `chain`. `is_earlier` is true if the
+    /// client presented these certificates before a reload replaced the settings.
     fn user(
         &self,
         chain: &[CertificateDer<'_>],

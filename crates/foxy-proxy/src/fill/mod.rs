@@ -221,8 +221,8 @@ async fn store(
     let source = fill.watch.fetched();
     worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // If a reader is reading this body from the cache now, memory keeps the body for the reader.
-    // Otherwise it does not.
+    // If a reader still needs this body, the body stays in memory for the reader. Otherwise memory
+    // does not keep the body.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,

@@ -109,8 +109,9 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // A client that joins a flight late needs the beginning of the body from memory or
-                // from the store. Clients for which it is in neither share a new flight.
+                // A client that joins a shared fetch late needs the beginning of the body from
+                // memory or from the store. If neither has the beginning, all such clients share a
+                // new fetch.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }

@@ -239,8 +239,8 @@ async fn respond(
         head.headers.remove("content-length");
     }
     let watch = match (&wanted.head.method, head.status) {
-        // This POST has just invalidated the stored responses of the URL. Only with a newer watch
-        // can its own answer be stored.
+        // This POST has just invalidated the stored responses of the URL. The cache stores the
+        // answer to the POST only with a watch (record of the URL's writes) that began after that.
         _ if request.reason == ForwardReason::Rule => None,
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
@@ -343,9 +343,9 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         scopes.push(Scope::url(&key));
     }
     if worker.shared.is_leaving() {
-        // Another process has taken over, and may have stored these responses. The purge tells the
-        // new process to remove them. The result is ignored: if the new process does not answer, it
-        // has ended, or purges later.
+        // Another process has taken over, and may have stored responses of these URLs. The purge
+        // tells the new process to remove such responses. The result is ignored: if the new process
+        // does not answer, it has ended, or purges later.
         let _ = worker.shared.purges.purge(&scopes, Strength::Hard).await;
     }
 }

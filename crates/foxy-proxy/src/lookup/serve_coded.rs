@@ -61,8 +61,8 @@ pub(crate) async fn serve_coded(
     }
 }
 
-/// Returns the coded form if it is stored and smaller. Otherwise starts to make it, and waits for
-/// it only if the client accepts nothing else.
+/// Returns the coded form (such as gzip) if the cache has it and it is smaller. Otherwise starts to
+/// make the coded form. Waits for the result only if the client accepts no other form.
 async fn found_or_made(
     transaction: &Transaction<'_, '_>,
     stored: &Arc<Stored>,

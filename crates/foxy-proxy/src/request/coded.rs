@@ -1,5 +1,5 @@
-//! The coded form of a stored response: when it answers a request, its head, and its key. Functions
-//! without IO.
+//! The coded form (such as gzip) of a stored response: its head and key, and the decision whether
+//! it answers a request. The functions do no IO.
 
 use crate::cache::stored::text_for_client;
 use crate::cache::{CacheKey, Stored, StoredBody};
@@ -54,8 +54,8 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     if !varies_by_coding(&View(&head.headers)) {
         head.headers.append("Vary", "Accept-Encoding");
     }
-    // Without a strong tag, the client may use this date in If-Range. But the response without coding
-    // has the same date and other bytes.
+    // Without a strong tag, the client could use Last-Modified in If-Range. But the response
+    // without coding has the same Last-Modified and other bytes.
     if !tag.as_ref().is_some_and(|tag| tag.starts_with(b"\"")) {
         head.headers.remove("last-modified");
     }

@@ -266,8 +266,8 @@ fn fields_about_the_bytes_without_coding_are_removed() {
     assert_eq!(vary, ["Vary: Accept-Language", "Vary: Accept-Encoding"]);
 }
 
-/// A client without a strong tag may use the date in If-Range, but both forms would have the same
-/// date.
+/// A client without a strong tag may use Last-Modified in If-Range. The coded and the uncoded
+/// response would have the same date.
 #[test]
 fn a_date_names_only_the_response_without_coding() {
     let origin = TestOrigin::start(|head, _| {

@@ -53,7 +53,8 @@ fn reload(name: &str) -> String {
     format!("{RELOAD}{}", language(name))
 }
 
-/// Returns URLs that belong to the same lock group of the cache as `/x`, by the hash of their keys.
+/// Returns URLs that share a lock in the cache with the URL `/x`, because the hashes of their keys
+/// fall into the same group.
 fn beside(origin: &TestOrigin) -> impl Iterator<Item = String> {
     let group = |url: &str| {
         let key = CacheKey::new(url.to_owned()).hash.0;

@@ -107,8 +107,8 @@ async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -
     answers
 }
 
-/// Checks that a late client receives every byte from the origin by its own fetch, while the first
-/// client still waits.
+/// Checks that a late client receives every byte through a fetch of its own, while the first client
+/// still waits.
 async fn a_late_one_has_its_own_fetch(setting: HalfWay) {
     let mut late = setting.asks().await;
     is_right(&late.response(&Method::Get).await);

@@ -26,7 +26,8 @@ pub enum QuoteKind {
     /// The words give only a direction, such as "faster". A number in the table is our
     /// interpretation.
     Words,
-    /// Our text of the paper has lost the number, but another edition of the paper states it.
+    /// The scan of the paper that we compare with lacks the number. Another edition of the paper
+    /// states the number.
     Edition,
 }
 

@@ -47,8 +47,8 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
     charts
 }
 
-/// Makes the line of a subject (a measured proxy, scheme or engine). The time at each share is the
-/// median over the runs.
+/// Makes the line of a subject (a measured proxy, scheme or engine). The line shows which share of
+/// the requests ended within each time. Each time is the median over the runs.
 fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     let shares = runs.first().copied().unwrap_or_default().iter().map(|(share, _)| *share);
     let median = |share: f64| {

@@ -7,8 +7,8 @@ use crate::record::Measure;
 /// The figure in the table of quotes that gives the paper's values.
 const FIGURE: &str = "002-table4";
 
-/// The measures of the charts, in microseconds. With each measure, the word that stands for it in
-/// the row names of the table of quotes (`quotes.tsv`).
+/// The measures of the charts, in microseconds, each with its name in the rows of the table of
+/// quotes (`quotes.tsv`).
 const COLUMNS: [(&str, &str); 2] = [("latency_mean_us", "mean"), ("latency_p50_us", "median")];
 
 /// Returns the charts if the run also sent requests to the origin directly, without a proxy.

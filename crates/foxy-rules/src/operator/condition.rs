@@ -107,8 +107,8 @@ pub(super) struct Matching {
 }
 
 impl Matching {
-    /// The matching of conditions in `when`. `grants` tells whether the rule grants or refuses
-    /// something. `None` means neither.
+    /// The interpretation of requests by the conditions in `when`. `grants` says whether the rule
+    /// grants (true) or refuses (false) something. `None` means that it does neither.
     pub(super) const fn condition(grants: Option<bool>) -> Self {
         match grants {
             Some(true) => Self { paths: Readings::Every, ignores_method_case: false },

@@ -7,13 +7,13 @@ use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// A server may resolve `..` segments of a path (the normal form), or keep them. Says which of the
-/// two readings of the path must match.
+/// The interpretation of the path that must match. A server may resolve `..` segments of a path
+/// (the normal form), or keep them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readings {
     /// The normal form must match.
     Normal,
-    /// At least one reading must match.
+    /// At least one interpretation of the path must match.
     Any,
     /// Each reading must match.
     Every,

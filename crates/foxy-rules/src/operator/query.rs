@@ -26,8 +26,8 @@ impl<'r> QueryKey<'r> {
         Self::of_first(std::iter::once(then))
     }
 
-    /// Returns the key that rules with these effects choose together. For each effect, the first
-    /// rule that has the effect decides.
+    /// Returns how rules with these effects change the query in the cache key. For each effect, the
+    /// first rule that has the effect decides.
     pub(super) fn of_first(rules: impl Iterator<Item = &'r Effects>) -> Self {
         let (mut ignore, mut keep, mut sort) = (None, None, None);
         for then in rules {

@@ -32,8 +32,8 @@ pub(super) struct S3Fifo {
     small_target: u64,
     ghost: Ghost,
     entries: usize,
-    /// The last entry that `victim` returned. If the owner removes it and it was in the small
-    /// queue, its hash enters the ghost queue.
+    /// The last victim, that is, the entry that `victim` returned. If the cache then removes this
+    /// entry, and the entry was in the small queue, its hash enters the ghost queue.
     named: Option<u32>,
 }
 

@@ -266,7 +266,7 @@ impl Ufs {
     }
 
     /// Undoes a put, because the ledger could not record durably that the key's older record is
-    /// invalid. Afterwards a get finds neither record.
+    /// invalid. Afterwards a get finds neither the new nor the older record.
     pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.index.find(key) {
             self.forget(number, out);

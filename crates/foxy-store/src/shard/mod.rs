@@ -310,8 +310,8 @@ struct GivenBack {
 }
 
 impl GivenBack {
-    /// Returns freed memory to the operating system if it is time. Returns the time until the next
-    /// call.
+    /// Returns freed memory to the operating system if the last time was long enough ago. Returns
+    /// the time until the next call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {

@@ -10,8 +10,8 @@ use foxy_base::Random;
 const HOT_CHANCE: f64 = 0.10;
 /// Number of documents in the working set for each document in the hot set.
 const HOT_DIVISOR: u64 = 100;
-/// Probability that a repeated request replaces the drawn document. It then asks for the document
-/// with the smallest body among the drawn one and its cachable neighbours.
+/// Probability that a repeated request asks for a small document: the document with the smallest
+/// body among the drawn document and its cachable neighbours.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
 /// Number of neighbours, which are documents with the next numbers, on each side of a document.
 const NEIGHBOURS: u64 = 4;
@@ -67,8 +67,9 @@ impl Collection {
         if self.window.is_none() || !random.chance(HOT_CHANCE) {
             return first + random.below(size);
         }
-        // Exactly one document number in the working set is a multiple of the set's size. The hot
-        // set begins there. So it stays in place until the moving working set has passed it.
+        // The hot set begins at the document number in the working set that is a multiple of the
+        // set's size. There is exactly one such number. So the hot set stays in place until the
+        // moving working set has passed it.
         let hot = size.div_ceil(HOT_DIVISOR);
         let start = first.next_multiple_of(size);
         (start + random.below(hot)).min(self.seen - 1)

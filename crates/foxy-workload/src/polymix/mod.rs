@@ -91,8 +91,8 @@ impl PolyMix4 {
     }
 }
 
-/// Returns the mean number of requests that a robot (client)'s fetch of a page or single document
-/// causes, including images.
+/// Returns the mean number of requests that a fetch of a page or single document by a robot
+/// (client) causes, including images.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =

@@ -46,8 +46,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a request with another method. The request receives the size of the last GET of its
-    /// URL. Without such a GET, the request keeps its own size.
+    /// Adds a request with a method other than GET. The request receives the size of the last GET
+    /// of its URL. Without such a GET, the request keeps its own size.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);

@@ -27,8 +27,8 @@ pub struct TraceModel {
     pub once_larger: f64,
     /// Share of objects with sizes from a Pareto distribution. The other sizes are lognormal.
     pub tail: f64,
-    /// Largest size in bytes of an object on a page that is never repeated. For other objects, the
-    /// limit is this size divided by `once_larger`.
+    /// Largest size in bytes of an object on a page that is never fetched again. For other objects,
+    /// the largest size is this number divided by `once_larger`.
     pub largest: f64,
     /// Mean number of GET requests for a page with its images.
     pub burst: f64,

@@ -86,7 +86,7 @@ impl RunningProxy {
     }
 
     /// Stops accepting connections and closes the stores, because a new process takes over. From
-    /// now on, `keeper` passes purges on to the new process, and `heir` idle connections.
+    /// now on, `keeper` passes purges on to the new process, and `heir` passes idle connections on.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
         let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
         let sockets = proxy.leave(heir);

@@ -1,5 +1,5 @@
 //! Watches the error responses that foxy itself generates after a reload, and takes the reload back
-//! if they jump.
+//! if their number rises suddenly.
 
 use crate::serve::reload::Reloader;
 use foxy_base::clock;
@@ -74,8 +74,9 @@ impl EarlierCounts {
     }
 }
 
-/// Watches errors after the reload `number`, and takes the reload back if errors jump. `before`
-/// counts the requests and errors in the time before the reload. Returns the outcome as JSON.
+/// Watches errors after the reload `number`, and takes the reload back if their number rises
+/// suddenly. `before` counts the requests and errors in the time before the reload. Returns the
+/// outcome as JSON.
 pub async fn watch(
     reloader: Rc<Reloader>,
     gauges: Gauges,

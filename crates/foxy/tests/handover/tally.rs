@@ -112,8 +112,8 @@ impl Tally {
     }
 
     pub fn failed(&self, why: String) {
-        // After the end of the test, foxy is stopped and its connections break. Such failures do
-        // not count.
+        // After the end of the test, foxy is stopped and its connections break. Such broken
+        // connections do not count as failures.
         if self.is_over() {
             return;
         }

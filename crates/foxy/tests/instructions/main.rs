@@ -19,8 +19,8 @@ const TOLERANCE: f64 = 0.02;
 /// valgrind runs foxy about 50 times slower.
 const SLOW: Duration = Duration::from_secs(4 * PATIENCE.as_secs());
 
-/// A kind of request. Its count is the difference between two runs, divided by the difference of
-/// their requests.
+/// A kind of request. Two runs with different numbers of requests show its cost: the difference of
+/// the instructions, divided by the difference of the numbers.
 struct Work {
     name: &'static str,
     memory: &'static str,

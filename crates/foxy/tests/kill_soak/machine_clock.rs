@@ -20,7 +20,7 @@ pub struct MovedClock {
 
 impl MovedClock {
     /// Creates a clock that at first shows the true time. A file in `folder` controls the clock.
-    /// Returns `None` without the library.
+    /// Returns `None` if the library `faketime` is not installed.
     pub fn new(folder: &Path) -> Option<Self> {
         let library = variable("FOXY_FAKETIME").map(PathBuf::from).or_else(library)?;
         let clock = Self { library, file: folder.join("clock"), offset: 0, most: 0 };

@@ -215,7 +215,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 type Made = Vec<(Wanted, Figure)>;
 
-/// The parts of a run that all figures share.
+/// The settings and results of a run of `foxy figure` that all its figures share.
 #[derive(Clone, Copy)]
 struct Making<'a> {
     kept: &'a Kept,
@@ -253,8 +253,8 @@ impl Making<'_> {
         Ok(made)
     }
 
-    /// Makes the figures from the whole trace file. Makes them again from the beginning of the
-    /// file, which is the second, smaller scale.
+    /// Makes the figures from the whole trace file, which is the full scale. Then makes them from
+    /// the beginning of the file, which is the smaller scale.
     fn recorded(
         &self,
         wanted: &[Wanted],

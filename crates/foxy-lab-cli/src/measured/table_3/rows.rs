@@ -18,8 +18,8 @@ const MISSES: f64 = 0.6;
 /// The cause that the paper names for Squid's limit.
 const OVERLOAD: &str = "the overloaded disk makes Squid forward hits";
 
-/// Returns the condition that the run shows the paper's cause. The condition is never met, because
-/// the runs do not measure the disk.
+/// Returns a condition for the verdict: the run must show the cause that the paper names. The
+/// condition is never met, because the runs do not measure the disk.
 fn overload() -> Condition {
     Condition::unmeasured(OVERLOAD, "the disk's busy time is not measured")
 }

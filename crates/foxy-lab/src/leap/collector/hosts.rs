@@ -19,7 +19,8 @@ pub type Resolved = Result<IpAddr, Failure>;
 pub enum HostLookup {
     Resolve,
     Wait,
-    /// The result of the look-up, and the time until which this proxy must wait.
+    /// The result of the look-up, and the time until which the asking proxy must wait for the
+    /// result.
     Known(Resolved, Instant),
 }
 

@@ -11,24 +11,24 @@ named! {
     /// The origin or cache from which the Collector (common parent proxy) answered a request. The
     /// names are the result codes of Squid's log.
     pub enum Source {
-        /// The origin, in a new fetch for this request.
+        /// The answer came from the origin, through a new fetch for this request.
         Origin = "TCP_MISS",
-        /// Storage, after the origin confirmed the stored answer.
+        /// The answer came from the Collector's storage, after the origin confirmed it.
         Confirmed = "TCP_REFRESH_HIT",
-        /// The origin, which replaced the stored answer.
+        /// The answer came from the origin, which replaced the stored answer.
         Replaced = "TCP_REFRESH_MISS",
-        /// A fetch that an earlier request had started and that was still running.
+        /// The answer came from a fetch that an earlier request had started, and that was still
+        /// running.
         Joined = "TCP_CF_HIT",
         /// The Collector's memory.
         Memory = "TCP_MEM_HIT",
-        /// The spool file, which holds bodies beyond the memory limit.
+        /// The answer came from the spool file, which holds bodies beyond the memory limit.
         File = "TCP_HIT",
-        /// The Collector (common parent proxy) itself, with a 304, because the proxy's own copy is
-        /// current.
+        /// The answer is a 304 of the Collector itself, because the proxy's own copy is current.
         Unchanged = "TCP_IMS_HIT",
-        /// A stored failure of the origin.
+        /// The answer is a stored failure: an earlier exchange with the origin failed.
         Failure = "TCP_NEGATIVE_HIT",
-        /// No source, because the Collector (common parent proxy) refused the request.
+        /// The answer has no source, because the Collector refused the request.
         Refused = "TCP_DENIED",
     }
 }

@@ -336,7 +336,8 @@ pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
         return Some(answered != number);
     }
     if let Some(status) = headers.get_str("cache-status") {
-        // The last entry comes from the cache nearest to the client (RFC 9211 §2).
+        // The last entry of `Cache-Status` comes from the cache nearest to the client (RFC 9211
+        // §2).
         let nearest = status.rsplit(',').next().unwrap_or(status);
         return Some(nearest.split(';').any(|part| part.trim() == "hit"));
     }

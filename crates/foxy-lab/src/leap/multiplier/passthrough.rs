@@ -108,7 +108,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    /// If a parent proxy is set, every request goes to the parent. Otherwise a request goes to the
+    /// With a configured parent proxy, every request goes to it. Otherwise a request goes to the
     /// address in its URL.
     #[test]
     fn every_request_is_passed_on() {

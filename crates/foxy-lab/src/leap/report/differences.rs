@@ -155,9 +155,9 @@ impl LeapReport {
 /// difference between other paths that is not larger may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The largest difference between medians of equal paths, in microseconds.
+    /// The largest difference in microseconds between the medians of paths that should be equal.
     pub median: f64,
-    /// The largest difference between means of equal paths, in microseconds.
+    /// The largest difference in microseconds between the means of paths that should be equal.
     pub mean: f64,
 }
 

@@ -197,7 +197,7 @@ pub struct LeapReport {
     pub(super) targets: Vec<Path>,
     pub(super) alike: Vec<(usize, usize)>,
     pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
-    /// The distance between kept requests: the report keeps the times of every `every`-th request.
+    /// The report keeps the times of every `every`-th request, to limit its memory.
     every: u64,
     timed: u64,
     pub(super) seed: u64,

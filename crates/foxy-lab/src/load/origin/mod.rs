@@ -125,7 +125,7 @@ impl Origin {
         places: usize,
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
-        // The call fails if groups are already set. Then nothing changes.
+        // The call fails if the groups for counting were set before. Then nothing changes.
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
@@ -291,10 +291,10 @@ struct SentTally {
     counts: Vec<[AtomicU64; 2]>,
 }
 
-/// The counts of answers in one group.
+/// The numbers of answers and body bytes for one group of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of answers in this group.
+    /// The number of answers to this group of requests.
     pub answers: u64,
     /// The number of body bytes.
     pub bytes: u64,

@@ -22,8 +22,8 @@ pub struct Law {
 }
 
 impl Law {
-    /// Returns the range for a run whose server delays are shorter by the factor `delay_scale`. The
-    /// range shrinks by the same factor.
+    /// Returns the range of response times for a run whose server delays are shorter by the factor
+    /// `delay_scale`. The range shrinks by the same factor.
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }

@@ -141,8 +141,8 @@ impl Finder {
         self.load >= self.search.most_load
     }
 
-    /// Ends the current window and chooses the load of the next. `seen` has the sums since the
-    /// start of the run.
+    /// Ends the current window and chooses the load of the next window. `seen` contains totals
+    /// since the start of the run, such as the number of answers.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn end_window(&mut self, seen: &Seen) {
         let answered = seen.answered - self.before.answered;

@@ -89,8 +89,8 @@ fn judged(row: FigureRow, trend: Trend, ratios: &[f64], results: &[Arc<TrialResu
         .with_note(format!("{word}{end}"))
 }
 
-/// Returns a condition of the verdict (agreement with the paper): in the run, the cause that the
-/// book names for this trend occurred.
+/// Returns a condition for the verdict: the cause that the book names for this trend must occur in
+/// the run.
 fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     match trend {
         Trend::Falls => {

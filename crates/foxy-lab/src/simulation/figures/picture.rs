@@ -86,8 +86,8 @@ pub fn quoted_bars(values: impl IntoIterator<Item = Option<Value>>) -> Bars {
     Bars { name: "the paper".into(), look: Look::Quoted, values: values.into_iter().collect() }
 }
 
-/// If the title of an axis contains these words, the axis shows quotients. Such an axis includes 1,
-/// which means no gain.
+/// If the title of an axis contains these words, the axis shows ratios. The range of such an axis
+/// includes the ratio 1, which means no gain.
 const TIMES: &str = "times that";
 
 fn ends(plot: &Plot) -> [Vec<f64>; 2] {

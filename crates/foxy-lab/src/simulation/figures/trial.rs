@@ -211,8 +211,8 @@ const HEAD_REQUESTS: usize = 3000;
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     pub progress: Vec<ProgressSample>,
-    /// The mean size of free chunks during the run: pairs of thousands of client requests so far
-    /// and KB.
+    /// The mean size of free chunks during the run, as pairs: the thousands of client requests so
+    /// far, and the size in KB.
     pub chunks: Vec<(f64, f64)>,
     /// The first slot and the length of each run of free slots at the end of the trial (simulated
     /// run).

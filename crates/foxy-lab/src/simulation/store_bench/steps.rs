@@ -33,8 +33,8 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// Each call is measured in two equal runs, and the shorter duration counts. This is the
-    /// longest of these durations.
+    /// The longest duration of a call. Each call is measured in two equal runs, and only the
+    /// shorter of its two durations counts.
     pub took: Duration,
     /// The longest duration of a single call, over both runs.
     pub once: Duration,

@@ -51,8 +51,8 @@ fn the_file_needs_an_allowed_client_but_no_credentials() {
     assert_eq!(asked(&refusing, "GET", "/proxy.pac").status, 403);
 }
 
-/// Browsers use HTTP/2 with each server that offers it. There a request names the proxy as it names
-/// an origin.
+/// Browsers use HTTP/2 with each server that offers it. Over HTTP/2, a request to the proxy itself
+/// looks like a request to an origin.
 #[tokio::test]
 async fn a_browser_gets_the_file_over_http_2_by_the_name_in_its_handshake() {
     let authority = TestAuthority::new();

@@ -165,7 +165,8 @@ struct RunStore {
 }
 
 impl RunStore {
-    /// Takes the usual store, or shares it with the process that has it, or takes a further store.
+    /// Chooses the store of this run: the usual store if no process uses it, else the store of a
+    /// process that shares it, else a further store.
     fn choose(usual: &Path, own: &Offer, settings: &mut Settings) -> Result<Self, Failure> {
         let until = clock::monotonic() + OFFER_PATIENCE;
         let chosen = loop {

@@ -44,7 +44,7 @@ pub trait Operated {
     fn token(&self) -> Option<&Token>;
     fn rules(&self) -> &RulesInForce;
     /// Reads the configuration again, and applies it. After a watched reload, takes the changes
-    /// back if foxy's own errors jump. Returns the changes.
+    /// back if the rate of foxy's own error answers rises suddenly. Returns the changes.
     fn reload(&self, is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>>;
     /// Replaces this process by a new process. `binary` is its program. `None` means the program of
     /// this process.

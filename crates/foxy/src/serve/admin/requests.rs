@@ -104,7 +104,7 @@ impl PurgeRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// The number of the newest purge; foxy numbers all purges. `None` if foxy purged nothing,
-    /// because the request was a trial.
+    /// because the request only asked how many responses a purge would affect.
     pub number: Option<u64>,
     /// Numbers of the stored responses that the names mean. `None` if the request did not ask for
     /// them.

@@ -24,8 +24,8 @@ const REST_FACTOR: u32 = 20;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
-/// A snapshot has one letter for each cell. This letter stands for the first state and the lowest
-/// level.
+/// The code of a cell's state in a snapshot: a letter for each combination of state and level. This
+/// letter stands for the first state and the lowest level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
 

@@ -35,8 +35,8 @@ struct Samples {
     clients: Sketch,
     requests: VecDeque<Value>,
     errors: VecDeque<Value>,
-    /// Number of requests, each sample weighted with the requests that it represents. Halves with
-    /// the counts of the sketches.
+    /// Number of requests, each sample weighted with the requests that it represents. The number is
+    /// halved whenever the counts of frequent URLs are halved.
     seen: u64,
     halved: Instant,
     asked: Option<Instant>,

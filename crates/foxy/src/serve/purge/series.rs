@@ -81,11 +81,11 @@ impl ListedStore {
 /// The purges that apply after this start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force, as a journal. The position in this journal is still 0; each store's
-    /// list gets its own position.
+    /// The purges that apply now, as a journal. The position in this journal is still 0; each
+    /// store's list gets its own position.
     pub journal: Journal,
-    /// Reason why foxy discards the stored responses and starts a new series of purges. `None` if
-    /// the old series continues.
+    /// Reason why foxy discards the stored responses and starts a new numbering of purges. `None`
+    /// if the old numbering continues.
     pub forgotten: Option<ForgottenReason>,
 }
 

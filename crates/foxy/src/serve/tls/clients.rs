@@ -139,8 +139,8 @@ impl ReloadableTls {
         Ok(Self { files, seen, tls })
     }
 
-    /// Reads all files again if they have changed and settled. Returns `None` if there is nothing
-    /// to read.
+    /// Reads all files again if they have changed, and have then stayed the same for a while.
+    /// Returns `None` if there is nothing to read.
     pub fn renew(&self) -> Option<Result<(), String>> {
         let now = self.files.versions();
         self.seen.borrow_mut().have_settled(now).then(|| self.reload())

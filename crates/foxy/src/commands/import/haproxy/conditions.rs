@@ -21,8 +21,8 @@ impl HaproxyAcls {
         acls
     }
 
-    /// Converts `if …` or `unless …`. Returns terms of which at least one must hold. Without words,
-    /// the only term always holds.
+    /// Converts `if …` or `unless …`. Returns alternatives: at least one of them must hold. If
+    /// `words` is empty, the only alternative always holds.
     pub fn terms(&self, words: &[String]) -> Result<Vec<AccessTerm>, TermFlaw> {
         let (is_negated, words) = match words.split_first() {
             None => return Ok(vec![AccessTerm::default()]),

@@ -40,8 +40,8 @@ pub fn add_rules(
     add_rule(draft, location, &lines, &[], tables);
 }
 
-/// Adds a rule that refuses the clients that these lines refuse. Requests with the listed methods
-/// are exceptions.
+/// Adds a rule that refuses the clients that these `allow` and `deny` lines refuse. The rule does
+/// not apply to the listed methods.
 pub fn add_rule(
     draft: &mut ImportDraft,
     location: &LocationScope<'_>,

@@ -158,8 +158,9 @@ impl NginxImport {
         has_names
     }
 
-    /// Refuses the names of a server over a scheme that the server does not serve, if the default
-    /// server of this scheme serves them from its own origin.
+    /// Refuses requests for the host names of a server over a scheme (http or https) that the
+    /// server does not serve. Otherwise the default server of the scheme would answer them from its
+    /// own origin.
     fn names_without_server(
         &mut self,
         all: &[VirtualServer<'_>],

@@ -59,8 +59,8 @@ impl<Change> Directory<Change> {
         self.parts[usize::from(key.0[0]) % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the only store that may have the key. Returns `None` if the directory does not know
-    /// it.
+    /// Returns the only store that may have the key. Returns `None` if the directory (map from keys
+    /// to stores) does not know it.
     pub fn find(&self, key: Key) -> Option<usize> {
         self.part(key).find(key)
     }

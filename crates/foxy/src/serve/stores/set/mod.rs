@@ -234,8 +234,8 @@ impl Inner {
         self.directory.as_ref()?.find(key)
     }
 
-    /// Returns the stores in use that may have a key. If the directory knows the key's store,
-    /// `known`, this is at most that store.
+    /// Returns the stores in use that may have a key. If the directory (map from keys to stores)
+    /// knows the key's store, `known`, no other store is returned.
     fn may_have(&self, known: Option<usize>) -> Vec<usize> {
         let mut stores = self.out.in_use();
         stores.retain(|store| known.is_none_or(|known| known == *store));
