@@ -35,7 +35,7 @@ const GUESSER: &str = "127.0.0.3:0";
 /// most this many times as long. It is compared with a phase of requests without credentials. An
 /// increase of up to [`NOISE`] is allowed in any case.
 const SLOWER: f64 = 3.0;
-/// Increase of the 99th percentile of latency that counts as noise.
+/// A smaller increase of the 99th percentile of latency counts as noise.
 const NOISE: Duration = Duration::from_millis(2);
 /// foxy refuses wrong passwords of known and of unknown users. The medians of the times of both
 /// refusals may differ by at most this share.

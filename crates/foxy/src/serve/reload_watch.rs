@@ -14,10 +14,10 @@ use std::time::Duration;
 /// Time for which foxy watches its errors after a reload.
 pub const WATCH_TIME: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Number of counts from before a reload, one for each second. Errors after the reload are compared
-/// with them.
+/// Number of error counts from before a reload, one for each second. The errors after the reload
+/// are compared with these counts.
 const MAX_EARLIER_COUNTS: usize = 30;
-/// Fewer errors than this number are never a jump.
+/// A rise to fewer errors than this number never takes a reload back.
 const LEAST_ERRORS: u64 = 10;
 
 /// Number of requests, and of error responses that foxy itself generated.

@@ -52,7 +52,7 @@ fn the_public_suite_finds_what_the_documentation_says() {
     assert!(DOCUMENT.contains(&row), "docs/conformance.md has no row {row}");
 }
 
-/// Returns the checks that passed only over sockets or only in virtual time.
+/// Returns the checks that passed over sockets but not in virtual time, or the other way round.
 fn differing(checks: &Checks, played: &Checks) -> Vec<String> {
     let differs =
         |id: &String| checks.get(id).is_none_or(|check| check.passed != played[id].passed);

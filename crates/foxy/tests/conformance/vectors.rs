@@ -65,9 +65,9 @@ pub struct Expectations {
     /// Names of fields that the response to the client must not contain.
     pub missing: Vec<String>,
     pub body: Option<Body>,
-    /// Expected fields of the origin's request. `None` accepts any value.
+    /// Expected fields of the request that the origin receives. `None` accepts any value.
     pub sent: Vec<(String, Option<String>)>,
-    /// Expected method of the origin's request.
+    /// Expected method of the request that the origin receives.
     pub method: Option<String>,
 }
 
@@ -141,7 +141,8 @@ const HOP_BY_HOP: [&str; 9] = [
 ];
 
 impl Vector {
-    /// Returns why the caching rules cannot run this check. Returns `None` if they can.
+    /// Returns why the caching rules alone cannot run this check. Returns `None` if they can run
+    /// it.
     pub fn unplayable(&self) -> Option<Unplayable> {
         let lines =
             self.steps.iter().flat_map(|step| step.fields.iter().chain(&step.answer.fields));

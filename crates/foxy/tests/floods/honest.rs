@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 const CLIENTS: u64 = 8;
 
-/// Number of requests on a connection. After that, the client opens a new connection.
+/// Number of requests that a client sends on a connection. Then the client opens a new connection.
 const KEPT: u64 = 25;
 
 /// Time limit of a request.

@@ -47,7 +47,7 @@ pub enum Flood {
     FewDescriptors,
 }
 
-/// A type of frame that costs the receiver more work than the sender.
+/// A type of HTTP/2 frame that costs the receiver more work than the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Costly {
     Settings,
@@ -134,7 +134,7 @@ fn count(cell: &Cell<u64>) {
 pub struct Target {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// The number of connections at full size is divided by this number.
+    /// The test uses the full number of connections, divided by this number.
     pub smaller: u64,
 }
 

@@ -74,7 +74,7 @@ impl Load {
             }
             let text = format!("message {number}");
             let length = u8::try_from(text.len()).expect("short");
-            // A text frame with a mask of zeros.
+            // Sends a text frame whose mask consists of zeros.
             socket.0.get_mut().write_all(&[0x81, 0x80 | length, 0, 0, 0, 0])?;
             socket.0.get_mut().write_all(text.as_bytes())?;
             let mut frame = vec![0; 2 + text.len()];
@@ -94,7 +94,7 @@ impl Load {
         while goes_on() {
             let mut line = String::new();
             expect(stream.0.read_line(&mut line)? > 0, "the stream ended")?;
-            // The other lines are chunk sizes and empty lines.
+            // Only lines with `data:` contain events. Other lines are chunk sizes or empty.
             if let Some(text) = line.strip_prefix("data: ") {
                 expect(text.trim().parse() == Ok(number), &line)?;
                 number += 1;

@@ -20,7 +20,8 @@ pub enum Content {
     Open,
     /// A rule denies one page.
     Closed,
-    /// A rule with an unknown word. If foxy ignored the word, the rule would deny every page.
+    /// A rule with an unknown word. If foxy ignored the unknown word, the rule would deny every
+    /// page.
     Mistake,
 }
 

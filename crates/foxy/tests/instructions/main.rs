@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::black_box::{BlackBox, binary};
 use support::{Origin, not_run};
 
-/// Growth of a count that fails the test.
+/// Largest relative growth of a count of instructions. A larger growth fails the test.
 const TOLERANCE: f64 = 0.02;
 
 /// valgrind runs foxy about 50 times slower.
@@ -46,7 +46,8 @@ const WORKS: [Work; 4] = [
         protocol: Protocol::Http1,
         requests: [500, 2_500],
     },
-    // The memory holds a part of the objects, and drops each before its next request.
+    // The memory cache has room for only some of the objects, so each object leaves memory before
+    // its next request.
     Work {
         name: "disk hit, 8 KB",
         memory: "1M",
@@ -96,7 +97,8 @@ fn no_request_costs_more_instructions_than_recorded() {
     assert!(grown.is_empty(), "put these rows with a reason into counts.tsv:\n{rows}");
 }
 
-/// Returns the name and count of each row, if the first line names this compiler.
+/// Returns the name and the count of each row of `counts.tsv`. Returns `None` if the file was
+/// recorded with another compiler.
 fn recorded() -> Option<Vec<(&'static str, f64)>> {
     let mut lines = include_str!("counts.tsv").lines();
     let version = Command::new("rustc").arg("--version").output().ok()?;

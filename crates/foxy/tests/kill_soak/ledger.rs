@@ -45,7 +45,7 @@ pub struct Ack {
     pub holds: Holds,
 }
 
-/// First and last time at which the origin sent a version.
+/// The first and the last time at which the origin sent a version of a page.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
     first: Instant,
@@ -355,7 +355,7 @@ mod tests {
     fn an_older_answer_is_one_to_a_request_after_the_newer_was_acknowledged() {
         for (first, holds, begun, verdict) in [
             (10, Holds::Always, 30, Some(Broken::Older)),
-            // The request began before the newer version had arrived completely.
+            // This request began before the newer version had arrived completely.
             (10, Holds::Always, 21, None),
             // The origin sent the older version after the request for the newer version had begun.
             // So their order in foxy is unknown.

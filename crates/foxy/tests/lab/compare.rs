@@ -33,7 +33,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let whom = ["foxy", "trafficserver", "--workload", "memory-hit", "--seconds", "1"];
     let more = [&whom[..], &["--fail-if", "foxy/wrong_bytes>0"]].concat();
-    // The search path contains no programs, so nginx counts as not installed.
+    // The variable `PATH` contains no programs, so nginx counts as not installed.
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(

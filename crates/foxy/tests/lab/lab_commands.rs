@@ -203,7 +203,7 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
     let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, to) = (proxy.local_addr().expect("bound").to_string(), origin.address.clone());
-    // A proxy that serves three connections and then stops.
+    // Starts a proxy that serves three connections and then stops.
     let lives = std::thread::spawn(move || {
         for mut client in proxy.incoming().flatten().take(3) {
             let mut server = std::net::TcpStream::connect(&to).expect("the origin");

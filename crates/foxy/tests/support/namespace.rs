@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Set in the namespace. A test starts itself there, and this variable tells it so.
+/// The variable is set in the namespace. A test starts itself again in the namespace, and knows
+/// from the variable that it runs there.
 const IN_NAMESPACE: &str = "FOXY_TEST_IN_NAMESPACE";
 
 /// Returns whether this process is the test that [`rerun`] has started.

@@ -46,7 +46,8 @@ named! {
         Tunnel = "tunnel_refused",
         /// The certificate is not trusted, is for another name, or is not valid now.
         Certificate = "tls_certificate",
-        /// The TLS handshake failed in another way, or chose another protocol.
+        /// The TLS handshake failed for a reason other than the certificate, or chose another
+        /// protocol.
         Handshake = "tls_handshake",
     }
 }

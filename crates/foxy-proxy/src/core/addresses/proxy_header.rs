@@ -17,11 +17,11 @@ const MAX_LINE_BYTES: usize = 107;
 /// Number of bytes that the addresses and extensions of a version 2 header may have.
 const MAX_ADDRESS_BYTES: usize = 4096;
 
-/// Commands of version 2: the proxy connects for itself, or for a client.
+/// Commands in a PROXY header of version 2: the proxy connects for itself, or for a client.
 const LOCAL: u8 = 0x20;
 const PROXY: u8 = 0x21;
 
-/// Address families of version 2, over TCP.
+/// Address families in a PROXY header of version 2: TCP over IPv4, and TCP over IPv6.
 const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 

@@ -125,7 +125,7 @@ fn examine(settings: &Settings, machine: &Machine, name: &str) -> Vec<Diagnosis>
     found
 }
 
-/// Returns what a start of foxy would report.
+/// Returns the problems that a start of foxy would report.
 fn trials(settings: &Settings) -> Vec<Diagnosis> {
     let findings = trial::try_out(settings);
     if findings.is_empty() {

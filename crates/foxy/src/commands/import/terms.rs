@@ -50,7 +50,8 @@ impl fmt::Display for TermFlaw {
 }
 
 impl AccessTerm {
-    /// Adds a condition on `key`. Returns `None` if then no request can match the term.
+    /// Adds a condition on `key`. Returns `None` if then no request can match the term (condition
+    /// with exceptions).
     pub fn and(mut self, key: &'static str, values: &[String]) -> Result<Option<Self>, TermFlaw> {
         let values = match self.when.get(key) {
             None => values.to_vec(),
@@ -63,7 +64,8 @@ impl AccessTerm {
         Ok(Some(self))
     }
 
-    /// Adds an exception: the term does not hold if all of `facets` hold.
+    /// Adds an exception: the term (condition with exceptions) does not hold if all of `facets`
+    /// hold.
     #[must_use]
     pub fn and_not(mut self, facets: &Facets) -> Self {
         let same = self.unless.iter_mut().find_map(|old| match (only(old), only(facets)) {
@@ -82,12 +84,13 @@ impl AccessTerm {
         self
     }
 
-    /// Returns whether the term holds for every request.
+    /// Returns whether the term (condition with exceptions) holds for every request.
     pub fn is_always(&self) -> bool {
         self.when.is_empty() && self.unless.is_empty()
     }
 
-    /// Returns a rule with this term as its condition and `then` as its effect.
+    /// Returns a rule with this term (condition with exceptions) as its condition and `then` as its
+    /// effect.
     pub fn rule(&self, name: &str, then: Table) -> Table {
         let mut rule = Table::from_iter([("name".to_owned(), Value::from(name))]);
         let table = |facets: &Facets| {

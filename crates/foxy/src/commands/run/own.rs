@@ -41,7 +41,8 @@ const STOP_AFTER: Duration = Duration::from_millis(200);
 /// Time for which open requests may continue, if other commands share the store of the proxy.
 const SHARED_STOP_AFTER: Duration = Duration::from_secs(5);
 
-/// Longest wait for the offer of a process that has just locked the store.
+/// Longest wait for the offer (file that shares the store) of a process that has just locked the
+/// store.
 const OFFER_PATIENCE: Duration = Duration::from_secs(1);
 const OFFER_POLL: Duration = Duration::from_millis(10);
 
@@ -158,9 +159,9 @@ fn sibling(offer: &Offer) -> Result<Sibling, Failure> {
 struct RunStore {
     /// The locked folder of the store. `None` if the arguments name a store, or the run has none.
     locked: Option<Root>,
-    /// The offer to share the store with further runs.
+    /// The offer (file that shares the store) to share the store with further runs.
     offered: Option<OwnOffer>,
-    /// The offer of the process whose store this run shares.
+    /// The offer (file that shares the store) of the process whose store this run shares.
     shared: Option<FoundOffer>,
 }
 
@@ -171,7 +172,8 @@ impl RunStore {
         let until = clock::monotonic() + OFFER_PATIENCE;
         let chosen = loop {
             if let Some(root) = lock(usual)? {
-                // Without the offer, further runs have stores of their own.
+                // Without the offer (file that shares the store), further runs have stores of their
+                // own.
                 let offered = sharing::offer(usual, own).ok();
                 settings.operation.stop_after = SHARED_STOP_AFTER;
                 break Self { locked: Some(root), offered, shared: None };

@@ -22,7 +22,7 @@ pub struct Offer {
     pub terms: u64,
 }
 
-/// An offer of this process. Dropping this value withdraws the offer.
+/// An offer (file that shares the store) of this process. Dropping this value withdraws the offer.
 #[derive(Debug)]
 pub struct OwnOffer {
     path: PathBuf,
@@ -37,7 +37,7 @@ impl Drop for OwnOffer {
     }
 }
 
-/// An offer of another process.
+/// An offer (file that shares the store) of another process.
 #[derive(Debug)]
 pub struct FoundOffer {
     pub offer: Offer,
@@ -45,7 +45,8 @@ pub struct FoundOffer {
 }
 
 impl FoundOffer {
-    /// Calls `ended` when the other process has ended or withdraws its offer.
+    /// Calls `ended` when the other process has ended or withdraws its offer (file that shares the
+    /// store).
     pub fn watch(self, ended: impl FnOnce() + Send + 'static) {
         let wait = move || {
             if self.file.lock_shared().is_ok() {
@@ -72,8 +73,8 @@ pub fn offer(store: &Path, offer: &Offer) -> std::io::Result<OwnOffer> {
     Ok(OwnOffer { path, _locked: file })
 }
 
-/// Returns the offer of the process that has the store. Returns `None` if this process has ended,
-/// or has no offer yet.
+/// Returns the offer (file that shares the store) of the process that has the store. Returns `None`
+/// if this process has ended, or has no offer yet.
 pub fn find(store: &Path) -> Option<FoundOffer> {
     let mut file = File::open(path(store)).ok()?;
     match file.try_lock_shared() {

@@ -1,5 +1,5 @@
-//! Gets certificates for the names of the settings from an ACME authority, and renews them. The
-//! certificates are stored in a folder, from which the module `tls` reads them like other
+//! Gets certificates for the host names in the settings from an ACME authority, and renews them.
+//! The certificates are stored in a folder, from which the module `tls` reads them like other
 //! certificate files.
 
 mod folder;
@@ -40,7 +40,7 @@ pub struct AcmeKeeper {
     reloader: Rc<Reloader>,
     directory: String,
     folder: AcmeFolder,
-    /// TLS settings for connections to the directory.
+    /// TLS settings for connections to the authority's directory, the list of its URLs.
     directory_tls: OriginTls,
     /// The listeners for TLS, which answer challenges.
     tls: ClientTls,
@@ -125,7 +125,7 @@ impl AcmeKeeper {
         }
     }
 
-    /// Takes the names of the settings, which a reload may have changed.
+    /// Takes the host names in the settings, which a reload may have changed.
     fn read_names(&self) {
         let number = self.reloader.number();
         if self.reloads.replace(Some(number)) == Some(number) {

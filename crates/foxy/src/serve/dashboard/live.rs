@@ -26,7 +26,7 @@ impl LastLook {
     }
 }
 
-/// Facts that only the owner of the dashboard knows.
+/// Facts that the dashboard gets from the code that owns it.
 pub struct Facts {
     /// The settings `memory` and `limits.connections`.
     pub limits: (ByteSize, usize),

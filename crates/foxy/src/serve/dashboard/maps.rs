@@ -43,7 +43,7 @@ const STATES: [SegmentUse; 6] = [
 struct Snapshot {
     time: WallTime,
     cells: String,
-    /// The number of the next segment of each log.
+    /// The number of the next segment of each log (main log and probation log).
     next: [u32; 2],
 }
 

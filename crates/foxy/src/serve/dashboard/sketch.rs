@@ -37,7 +37,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Creates a sketch with `room` counters.
+    /// Creates a sketch (counters of frequent names) with `room` counters.
     pub fn new(room: usize) -> Self {
         Self { room, tallies: Vec::new(), places: HashMap::new() }
     }
@@ -76,7 +76,8 @@ impl Sketch {
         all
     }
 
-    /// Halves all counts, so that names that are no longer requested leave the top.
+    /// Halves all counts, so that names that are no longer requested leave the list of frequent
+    /// names.
     pub fn halve(&mut self) {
         for tally in &mut self.tallies {
             tally.requests /= 2;

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Number of counters of each sketch.
+/// Number of counters of each sketch (counters of frequent names).
 const TALLIES: usize = 256;
-/// Number of names that the dashboard shows of each sketch.
+/// Number of names that the dashboard shows of each sketch (counters of frequent names).
 const SHOWN: usize = 12;
-/// Counts halve after this time, so that the top follows the traffic.
+/// The counts are halved after this time, so that the list of frequent names follows the traffic.
 const HALF_LIFE: Duration = Duration::from_secs(60);
 /// Number of the newest errors that are kept. Further errors of the same second are left out.
 const MAX_ERRORS: u32 = 60;

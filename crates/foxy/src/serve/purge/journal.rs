@@ -54,9 +54,9 @@ impl ListHealth {
     }
 }
 
-/// Opens the purge lists in the folders of `stores`. `fresh` has the numbers for a new series.
-/// Fails if another process has a list open, or if an outdated list can be neither replaced nor
-/// removed.
+/// Opens the purge lists in the folders of `stores`. `fresh` has the numbers for a new series
+/// (numbering of purges). Fails if another process has a list open, or if an outdated list can be
+/// neither replaced nor removed.
 pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));

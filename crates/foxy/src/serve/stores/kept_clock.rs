@@ -13,16 +13,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Name of the file with the readings in a store's folder.
+/// Name of the file with the readings (saved times of two clocks) in a store's folder.
 const NAME: &str = "foxy.clock";
 const NEW_NAME: &str = "foxy.clock.new";
-/// Interval between saved readings. After a crash, foxy knows the time only to this precision.
+/// Interval between saved readings (saved times of two clocks). After a crash, foxy knows the time
+/// only to this precision.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval between checks whether the wall clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Largest change in milliseconds of the steady clock's lead over the wall clock since the last
-/// saved readings. After a larger change, foxy assumes that somebody set the wall clock, and saves
-/// new readings.
+/// saved readings (saved times of two clocks). After a larger change, foxy assumes that somebody
+/// set the wall clock, and saves new readings.
 const MAX_DRIFT_MS: u64 = 1000;
 /// Longest lifetime of a response in seconds that a cache must represent (RFC 9111 §1.2.2). An
 /// older response is always stale.
@@ -33,7 +34,8 @@ const MAGIC: &str = "foxy-clock-1";
 struct Readings {
     steady: WallTime,
     civil: WallTime,
-    /// Whether foxy stopped normally after this reading. Then it stored nothing after the reading.
+    /// Whether foxy stopped normally after this reading (saved times of two clocks). Then it stored
+    /// nothing after the reading.
     is_last: bool,
 }
 
@@ -62,7 +64,7 @@ impl Readings {
     }
 }
 
-/// The reading with which the steady clock starts in this process.
+/// The reading (saved times of two clocks) with which the steady clock starts in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resumed {
     steady: WallTime,
@@ -71,9 +73,9 @@ struct Resumed {
     went_back: bool,
 }
 
-/// Computes where the steady clock continues after the saved readings. `civil` is the present time
-/// of the wall clock. If that clock went back, the steady clock skips so far that every stored
-/// response is stale.
+/// Computes where the steady clock continues after the saved readings (saved times of two clocks).
+/// `civil` is the present time of the wall clock. If that clock went back, the steady clock skips
+/// so far that every stored response is stale.
 fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     let Some(kept) = kept else { return Resumed { steady: civil, went_back: false } };
     let lost = if kept.is_last { Duration::ZERO } else { WRITE_INTERVAL };
@@ -92,7 +94,8 @@ struct Home {
 }
 
 impl Home {
-    /// Writes the readings to the file. Fails if the folder was replaced after start-up.
+    /// Writes the readings (saved times of two clocks) to the file. Fails if the folder was
+    /// replaced after start-up.
     fn keep(&self, readings: Readings) -> io::Result<()> {
         let opened = self.opened.as_ref().map_err(|error| io::Error::from(error.kind()))?;
         if !is_same_file(&opened.metadata()?, &self.folder.metadata()?) {
@@ -106,21 +109,21 @@ impl Home {
     }
 }
 
-/// Returns the newest readings that the files in these folders have.
+/// Returns the newest readings (saved times of two clocks) that the files in these folders have.
 fn read<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<Readings> {
     let read = |folder: &Path| Readings::parse(&fs::read_to_string(folder.join(NAME)).ok()?);
     folders.filter_map(read).max_by_key(|readings| readings.steady)
 }
 
-/// The thread that saves readings at intervals.
+/// The thread that saves readings (saved times of two clocks) at intervals.
 pub struct KeptClock {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl KeptClock {
-    /// Continues the steady clock from the readings in `folders`, and starts to save new readings
-    /// there. Returns `None` if there are no folders.
+    /// Continues the steady clock from the readings (saved times of two clocks) in `folders`, and
+    /// starts to save new readings there. Returns `None` if there are no folders.
     pub fn begin(folders: Vec<PathBuf>) -> Result<Option<Self>, Failure> {
         if folders.is_empty() {
             return Ok(None);
@@ -157,26 +160,27 @@ impl KeptClock {
         Ok(Some(Self { stop, thread }))
     }
 
-    /// Saves the last readings. The caller must not store anything after this call.
+    /// Saves the last readings (saved times of two clocks). The caller must not store anything
+    /// after this call.
     pub fn end(self) {
         drop(self.stop);
-        // If the thread panicked, the last readings are not saved. The next start then behaves as
-        // after a crash.
+        // If the thread panicked, the last readings (saved times of two clocks) are not saved. The
+        // next start then behaves as after a crash.
         let _ended = self.thread.join();
     }
 }
 
-/// Whether the current readings must be saved: the saved readings are too old, or somebody has set
-/// the wall clock.
+/// Whether the current readings (saved times of two clocks) must be saved: the saved readings are
+/// too old, or somebody has set the wall clock.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;
     was_set || now.steady.since(kept.steady) >= WRITE_INTERVAL
 }
 
-/// Writes the present readings to all folders. `is_last` marks the readings at a normal stop.
-/// Ignores errors, because a missing reading only has the effect of a crash. The store itself
-/// reports troubles of its disk.
+/// Writes the present readings (saved times of two clocks) to all folders. `is_last` marks the
+/// readings at a normal stop. Ignores errors, because a missing reading only has the effect of a
+/// crash. The store itself reports troubles of its disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

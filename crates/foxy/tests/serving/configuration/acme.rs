@@ -139,7 +139,8 @@ impl Scene {
         self.folder.path().join(place)
     }
 
-    /// Connects over TLS. Trusts the authority whose certificate follows foxy's own in `pem`.
+    /// Connects over TLS. Trusts the certificate authority whose certificate comes after foxy's own
+    /// certificate in `pem`.
     fn connect(&self, pem: &[u8]) -> Option<StreamOwned<ClientConnection, TcpStream>> {
         let mut roots = RootCertStore::empty();
         let chain: Vec<_> =

@@ -18,7 +18,7 @@ const FOUR: &str = "8.8.4.2";
 const SIX: &str = "[2606:4700:8::2]";
 const PORT: u16 = 3130;
 
-/// A body that names the client which the origin sees.
+/// A body with the address of the client, as the origin sees it.
 fn body(peer: SocketAddr) -> String {
     format!("seen {}\n", peer.ip().to_canonical())
 }

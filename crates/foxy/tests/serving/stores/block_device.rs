@@ -263,7 +263,7 @@ fn run(device: &mut dyn BlockingDevice, op: IoOp) -> IoDone {
     done.remove(0)
 }
 
-/// Returns devices of every kind, with and without the page cache.
+/// Returns devices of every kind (such as io_uring and threads), with and without the page cache.
 fn ways(root: &Root) -> Vec<(&'static str, Box<dyn BlockingDevice>)> {
     let mut ways: Vec<(_, Box<dyn BlockingDevice>)> = Vec::new();
     for direct in [DirectIo::Off, DirectIo::WhenAligned] {

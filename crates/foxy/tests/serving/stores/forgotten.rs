@@ -126,7 +126,8 @@ fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back()
 
 #[test]
 fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
-    // Either of the two stores may be responsible for the page, so the test sends several requests.
+    // The test does not know which of the two stores gets the page, so it runs four times with new
+    // stores.
     for _ in 0..4 {
         let (one, other) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

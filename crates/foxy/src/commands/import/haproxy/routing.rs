@@ -234,7 +234,8 @@ impl HaproxyImport {
     }
 }
 
-/// Returns the conjunction of both terms. Returns `None` if no request can match both.
+/// Returns the conjunction of both terms (conditions with exceptions). Returns `None` if no request
+/// can match both.
 fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
     let start = Some(term.clone());
     let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {

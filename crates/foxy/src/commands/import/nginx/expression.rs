@@ -149,7 +149,7 @@ fn body(text: &str, may_cross: bool) -> Option<String> {
             '-' if in_class && text_starts(&chars, '-') => return None,
             c @ ('[' | '&' | '~' | '^') if in_class => out.extend(['\\', c]),
             c if in_class => out.push(c),
-            // Flags such as `(?i)` would end at the end of a branch.
+            // Flags such as `(?i)` apply only up to the end of a branch.
             '(' if has_flags(&chars) => return None,
             '.' if !may_cross => out.push_str("[^?]"),
             '$' => out.push_str("(?:\n?(?:[?]|\\z))"),
@@ -170,7 +170,7 @@ fn text_starts(chars: &Chars<'_>, c: char) -> bool {
     chars.as_str().starts_with(c)
 }
 
-/// A beginning of a pattern. `ended` is true after `$`.
+/// The first part of a pattern that is being translated. `ended` is true after `$`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Beginning {
     text: String,
@@ -203,7 +203,7 @@ fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
     (all.len() <= MOST_PATTERNS && all.iter().all(is_path)).then_some(all)
 }
 
-/// Continues each beginning with the expression up to its end, or to a `)` or `|`.
+/// Extends each of the partial patterns by the expression up to its end, or to a `)` or `|`.
 fn sequence(
     chars: &mut Peekable<Chars<'_>>,
     mut open: Vec<Beginning>,
@@ -252,7 +252,7 @@ fn sequence(
     Some(open)
 }
 
-/// Continues each beginning with each alternative of a group, after its `(`.
+/// Extends each of the partial patterns by each alternative of a group, after its `(`.
 fn group(
     chars: &mut Peekable<Chars<'_>>,
     open: &[Beginning],
@@ -271,7 +271,7 @@ fn group(
     }
 }
 
-/// Returns `None` if a beginning has already ended, so that nothing can follow.
+/// Returns `None` if a partial pattern has already ended with `$`, so that nothing can follow.
 fn continued(mut open: Vec<Beginning>, text: &str) -> Option<Vec<Beginning>> {
     for beginning in &mut open {
         if beginning.ended {

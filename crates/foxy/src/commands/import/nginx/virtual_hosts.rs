@@ -289,7 +289,7 @@ fn host_scopes(
     named.chain(rest.into_iter().map(|hosts| (2, hosts))).collect()
 }
 
-/// Joins the hosts of all schemes if they are equal. Otherwise, each keeps its scheme.
+/// Joins the hosts of http and https if they are equal. Otherwise, each host keeps its scheme.
 fn merged(schemes: &[&'static str], found: Vec<Option<ServerHosts>>) -> Vec<ServerHosts> {
     match found.as_slice() {
         [Some(single)] => vec![single.clone()],

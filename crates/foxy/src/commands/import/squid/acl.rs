@@ -42,8 +42,8 @@ enum AclMeaning {
     },
 }
 
-/// Conditions (terms) of which one must hold for a line of an access directive to match. `lost` are
-/// the values that no term covers.
+/// Conditions (terms (conditions with exceptions)) of which one must hold for a line of an access
+/// directive to match. `lost` are the values that no term covers.
 #[derive(Debug, Default)]
 pub struct ExpandedLine {
     pub terms: Vec<AccessTerm>,
@@ -120,7 +120,8 @@ impl SquidAcls {
         Some(words.collect())
     }
 
-    /// Returns terms that match the same requests as all ACLs in `literals` together.
+    /// Returns terms (conditions with exceptions) that match the same requests as all ACLs in
+    /// `literals` together.
     pub fn expand(&self, literals: &[(bool, String)]) -> Result<ExpandedLine, TermFlaw> {
         let mut line = ExpandedLine { terms: vec![AccessTerm::default()], lost: Vec::new() };
         for (negated, name) in literals {

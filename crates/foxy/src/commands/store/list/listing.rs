@@ -38,7 +38,7 @@ fn parts(url: &str) -> (&str, &str) {
     rest.split_at(rest.find('/').unwrap_or(rest.len()))
 }
 
-/// A list of objects in the making.
+/// An unfinished list of objects.
 pub struct Listing {
     filter: Filter,
     /// Largest number of objects to show. `None` means that each object is printed when it is found.
@@ -82,7 +82,7 @@ impl Listing {
         }
     }
 
-    /// Counts records that were not read.
+    /// Counts records that the search did not read.
     pub fn miss(&mut self, records: u64) {
         self.unread += records;
     }

@@ -6,7 +6,7 @@ use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of parts of the directory. Each part has its own lock.
+/// Number of parts of the directory (map from keys to stores). Each part has its own lock.
 const PARTS: usize = 64;
 /// Number of entries in a row. Bytes of the key select its row. If the row is full, a new key
 /// replaces the oldest entry.
@@ -16,8 +16,8 @@ const WAYS: usize = 8;
 const ENTRY_BYTES: usize = 17;
 const MAX_WAITING_CHANGES: usize = 32;
 
-/// Number of times that the directory had noted a new store for a key, before a lookup began. If
-/// this number has grown since, the result of the lookup may be outdated.
+/// Number of times that the directory (map from keys to stores) had noted a new store for a key,
+/// before a lookup began. If this number has grown since, the result of the lookup may be outdated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
@@ -43,7 +43,7 @@ struct Part<Change> {
 }
 
 impl<Change> Directory<Change> {
-    /// Creates a directory with space for about `keys` keys.
+    /// Creates a directory (map from keys to stores) with space for about `keys` keys.
     pub fn new(keys: usize) -> Self {
         let entries = (keys / PARTS).next_multiple_of(WAYS).max(WAYS);
         let part = || Part {

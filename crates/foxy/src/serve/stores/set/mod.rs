@@ -13,7 +13,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of keys whose store the directory remembers. Each key needs 17 bytes of memory.
+/// Largest number of keys whose store the directory (map from keys to stores) remembers. Each key
+/// needs 17 bytes of memory.
 const MAX_KNOWN_KEYS: usize = 1 << 20;
 
 /// Rule that chooses the store for a new record.
@@ -57,15 +58,16 @@ struct Inner {
     directory: Option<Directory<Change>>,
 }
 
-/// Whether the key itself determines the store of a record, so that no directory is needed.
+/// Whether the key itself determines the store of a record, so that no directory (map from keys to
+/// stores) is needed.
 pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
     let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
     members.len() < 2 || (selection == Selection::Key && are_alike)
 }
 
 impl StoreSet {
-    /// Combines `members`. The key's home store depends on their order. `secret` must be a random
-    /// number.
+    /// Combines `members`. The key's home store (the store that the hash selects) depends on their
+    /// order. `secret` must be a random number.
     pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
         let directory = (!is_by_key(&members, selection)).then(|| Directory::new(MAX_KNOWN_KEYS));
         Self(Arc::new(Inner {
@@ -124,7 +126,8 @@ impl Drop for Changing {
 }
 
 impl Inner {
-    /// Returns the home store of a key, among `count` stores. Returns `None` if `count` is zero.
+    /// Returns the home store (the store that the hash selects) of a key, among `count` stores.
+    /// Returns `None` if `count` is zero.
     fn home(&self, key: Key, count: usize) -> Option<usize> {
         let [.., a, b, c, d] = key.0;
         (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(count)

@@ -52,8 +52,8 @@ impl ObjectStore for Queued {
     }
 }
 
-/// Sends random requests for more keys than the directory can remember, and delivers the answers in
-/// random order.
+/// Sends random requests for more keys than the directory (map from keys to stores) can remember,
+/// and delivers the answers in random order.
 fn check_random(seed: u64, selection: Selection) {
     let mut random = Random::new(seed);
     let stores: [Arc<Queued>; 3] = [(); 3].map(|()| Arc::default());
