@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Creates resolvers of host names.
     pub(crate) resolver: MakeResolver,
-    /// Set if the course is not [`Course::Serve`].
+    /// Set if the phase of the proxy is not [`Course::Serve`].
     pub(crate) leaving: AtomicBool,
     /// Takes idle connections after [`Course::Leave`].
     pub(crate) heir: OnceLock<Heir>,

@@ -56,7 +56,7 @@ impl Origin {
         Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen, member: None }
     }
 
-    /// Returns the settings of the operator's origin, if this server belongs to one.
+    /// Returns the settings that the operator gave to the origin of this server, if there are any.
     pub(crate) fn group(&self) -> Option<&GroupSettings> {
         self.member.as_ref().map(|member| &member.group.settings)
     }

@@ -381,7 +381,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to send the request past the sibling, if the sibling gave no answer.
+    /// Prepares to send the request without the sibling (a `foxy run` whose cache this proxy
+    /// shares), because the sibling gave no answer.
     fn past_sibling(&mut self, error: UpstreamError) -> Result<WaitEnd, UpstreamError> {
         let has_answered = self.link.as_ref().is_some_and(Link::has_answered);
         let both = self.shared.parents.as_ref().zip(self.attempts.as_mut());

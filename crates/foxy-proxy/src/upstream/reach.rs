@@ -38,13 +38,13 @@ pub(crate) enum Reached {
     /// An HTTP/1.1 connection for this exchange alone. The flag is true if the connection has
     /// served another request before.
     Http1(Box<Connection>, bool),
-    /// A place for one request on a shared HTTP/2 connection.
+    /// A permit for one request on a shared HTTP/2 connection.
     Http2(Lease),
 }
 
 impl UpstreamCore {
-    /// Finds a connection for an exchange on `route`. Fails if no connection has a place within the
-    /// time limit for a response head.
+    /// Finds a connection for an exchange on `route`. Fails if no connection accepts the request
+    /// within the time limit for a response head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
         route: &Route,

@@ -117,7 +117,8 @@ impl Matching {
         }
     }
 
-    /// The matching of conditions in `unless`.
+    /// The interpretation of requests by the conditions in `unless`. `grants` has the same meaning
+    /// as in [`Self::condition`].
     pub(super) const fn exception(grants: Option<bool>) -> Self {
         match grants {
             Some(true) => Self::condition(Some(false)),

@@ -15,7 +15,7 @@ pub(super) enum Readings {
     Normal,
     /// At least one interpretation of the path must match.
     Any,
-    /// Each reading must match.
+    /// Each interpretation of the path must match.
     Every,
 }
 
@@ -58,7 +58,8 @@ impl<'a> UrlFacts<'a> {
         }
     }
 
-    /// Returns all readings of the path.
+    /// Returns all interpretations of the path: the normal form, and the path with its `..`
+    /// segments.
     pub(super) fn paths(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(&*self.path).chain(self.literal_path.as_deref())
     }

@@ -208,7 +208,7 @@ fn mean_of(results: &[RecoveryResult], value: fn(&RecoveryResult) -> f64) -> f64
     mean(&results.iter().map(value).collect::<Vec<_>>())
 }
 
-/// Returns the rows of one method, at the largest size.
+/// Returns the rows of one recovery method, for the largest store.
 fn rows_of(name: &str, results: &[RecoveryResult]) -> Vec<FigureRow> {
     let row = |what: &str, unit: &str, value: fn(&RecoveryResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();

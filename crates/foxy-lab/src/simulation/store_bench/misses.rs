@@ -85,7 +85,7 @@ pub enum Contender {
     /// The default engine with a write budget of 0. Large new objects then always wait in memory
     /// for a second request.
     EngineDeferred,
-    /// An oracle that knows the future, in a store like that of the policies.
+    /// An oracle that knows all future requests. Its store has the size of the policies' stores.
     Oracle(Foresight),
     Infinite,
 }

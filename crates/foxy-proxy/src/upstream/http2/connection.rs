@@ -48,7 +48,8 @@ pub(crate) struct Http2Connection {
     changed: Rc<Notify>,
 }
 
-/// A *lease*: the place of one request on a shared connection. Dropping the lease ends the request.
+/// A *lease*: the permit for one request on a shared connection. Dropping the lease ends the
+/// request.
 pub(crate) struct Lease {
     connection: Rc<Http2Connection>,
     kept: bool,
@@ -56,8 +57,8 @@ pub(crate) struct Lease {
 }
 
 /// Starts HTTP/2 on a connection, and starts the task that runs it. Notifies `changed` when the
-/// connection may have a place for another request. Calls `ended` when the connection accepts no
-/// more requests. A connection without requests closes after the time `idle`.
+/// connection may accept another request. Calls `ended` when the connection accepts no more
+/// requests. A connection without requests closes after the time `idle`.
 pub(crate) async fn begin(
     stream: Transport,
     limits: &Limits,
@@ -144,7 +145,7 @@ struct Room {
 }
 
 impl Http2Connection {
-    /// Reserves the place of one request. Returns `None` if the connection accepts no more requests
+    /// Reserves a permit for one request. Returns `None` if the connection accepts no more requests
     /// now.
     pub(crate) fn lease(self: &Rc<Self>) -> Option<Lease> {
         let most = {
@@ -181,7 +182,8 @@ impl Http2Connection {
         (self.open.get() == 0 && !self.is_retired()).then(|| self.idle_since.get())
     }
 
-    /// If the number of places for requests has changed, wakes the exchanges that wait for a place.
+    /// If the number of permits for requests has changed, wakes the exchanges that wait for a
+    /// permit.
     fn announce(&self, known: &mut Room, most: usize) {
         let room = {
             let meter = self.meter.borrow();

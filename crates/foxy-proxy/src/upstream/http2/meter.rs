@@ -39,7 +39,7 @@ struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// A part of the origin's SETTINGS frame has arrived, but not the whole frame.
+    /// Only a part of the origin's SETTINGS frame has arrived so far.
     Coming,
     Known,
 }

@@ -81,14 +81,14 @@ impl OriginConnections {
         }
     }
 
-    /// Is notified when a connection may accept another request, or when an attempt to connect has
-    /// ended.
+    /// Returns the notifier for two events: a connection may accept another request, or an attempt
+    /// to connect has ended.
     pub(crate) fn changed(&self) -> &Rc<Notify> {
         &self.changed
     }
 
-    /// Reserves the place of a request on the first connection that has a place. Connections at the
-    /// end of the list then become idle and close.
+    /// Reserves a permit for a request on the first connection that accepts another request.
+    /// Connections at the end of the list then become idle and close.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)

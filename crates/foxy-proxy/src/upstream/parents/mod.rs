@@ -66,7 +66,8 @@ pub struct Parents {
     /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parent
     /// proxies.
     via: String,
-    /// Number of the sibling, which comes after all parent proxies.
+    /// Number of the sibling (a `foxy run` whose cache this proxy shares). It comes after the
+    /// numbers of all parent proxies.
     sibling: Option<usize>,
     sibling_has_ended: AtomicBool,
     states: Mutex<ParentStates>,
@@ -146,17 +147,19 @@ impl Parents {
         &self.via
     }
 
-    /// Returns true if the parent proxy with this number is the sibling.
+    /// Returns true if the parent proxy with this number is the sibling (a `foxy run` whose cache
+    /// this proxy shares).
     pub(crate) fn is_sibling(&self, number: usize) -> bool {
         self.sibling == Some(number)
     }
 
-    /// Sends no more requests to the sibling.
+    /// Sends no more requests to the sibling (a `foxy run` whose cache this proxy shares).
     pub(crate) fn end_sibling(&self) {
         self.sibling_has_ended.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of the sibling, if a request can go to it.
+    /// Returns the number of the sibling (a `foxy run` whose cache this proxy shares), if a request
+    /// can go to it.
     fn sibling_for(
         &self,
         health: &[ParentHealth],
@@ -171,7 +174,7 @@ impl Parents {
         is_usable.then_some(number)
     }
 
-    /// Returns the parent proxies without the sibling.
+    /// Returns the parent proxies without the sibling (a `foxy run` whose cache this proxy shares).
     fn all(&self) -> &[Parent] {
         &self.settings.parents[..self.sibling.unwrap_or(self.settings.parents.len())]
     }

@@ -9,10 +9,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-/// The client's port in each header that the server has received.
+/// The client's port in each PROXY header that the server has received.
 type Named = Arc<Mutex<Vec<u16>>>;
 
-/// Starts a server that expects a header of version 2 before the requests of each connection.
+/// Starts a server that expects a PROXY header of version 2 before the requests of each connection.
 fn server() -> (SocketAddr, Named) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("bound");
