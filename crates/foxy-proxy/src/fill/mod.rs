@@ -47,7 +47,7 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
         watch: miss.watch.of_flight(flight.epoch),
         ranged: false,
     });
-    tokio::task::spawn_local(run(Rc::clone(worker), flight, request, exchange));
+    tokio::task::spawn_local(Box::pin(run(Rc::clone(worker), flight, request, exchange)));
 }
 
 /// Validates a stored response in the background, while the stale response is already served (RFC

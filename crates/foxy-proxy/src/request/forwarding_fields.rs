@@ -131,25 +131,30 @@ impl Before {
     }
 }
 
+/// Each request of a reverse proxy runs this function, so it formats as little as possible.
 fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, scheme: Scheme) {
     let after = |before: &Option<String>, own: String| match before {
         Some(before) => format!("{before}, {own}"),
         None => own,
     };
-    let node = match client {
-        IpAddr::V4(client) => client.to_string(),
-        IpAddr::V6(client) => format!("\"[{client}]\""),
-    };
+    let address = client.to_string();
+    let (open, close) = if client.is_ipv6() { ("\"[", "]\"") } else { ("", "") };
     // A host without port and brackets is a token, which needs no quotes (RFC 7239 §4). No host
     // contains a quote or a backslash, so no character needs an escape.
     let quote = if host.contains(':') { "\"" } else { "" };
-    let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
+    let proto = scheme.as_str();
+    let parts = ["for=", open, &address, close, ";host=", quote, host, quote, ";proto=", proto];
+    let element = parts.concat();
     let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);
     headers.append("Forwarded", after(&before.elements, element));
-    headers.append("X-Forwarded-For", after(&before.addresses, client.to_string()));
+    headers.append("X-Forwarded-For", after(&before.addresses, address));
     headers.append("X-Forwarded-Host", host);
-    headers.append("X-Forwarded-Port", port.unwrap_or(scheme.default_port()).to_string());
-    headers.append("X-Forwarded-Proto", scheme.as_str());
+    match (port, scheme) {
+        (Some(port), _) => headers.append("X-Forwarded-Port", port.to_string()),
+        (None, Scheme::Http) => headers.append("X-Forwarded-Port", "80"),
+        (None, Scheme::Https) => headers.append("X-Forwarded-Port", "443"),
+    }
+    headers.append("X-Forwarded-Proto", proto);
 }
 
 #[cfg(test)]

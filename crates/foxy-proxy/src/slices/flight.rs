@@ -152,7 +152,8 @@ fn start(
         list: slice.list.cloned(),
     };
     let exchange = Box::new(worker.upstream.exchange(outgoing).asked_by(wanted.client));
-    tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
+    let filling = fill::run(Rc::clone(worker), flight, request, exchange);
+    tokio::task::spawn_local(Box::pin(filling));
 }
 
 /// Returns true if the outcome of a flight (a shared fetch) may answer a request that joined the

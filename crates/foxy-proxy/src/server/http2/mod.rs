@@ -196,13 +196,10 @@ pub(crate) async fn serve(
             let requests = worker.shared.requests.clone();
             let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
             drive(worker, frames, &stalled, streams, |request, respond, open| {
-                tokio::task::spawn_local(stream::serve(
-                    Rc::clone(worker),
-                    shared.clone(),
-                    request,
-                    respond,
-                    open,
-                ));
+                let worker = Rc::clone(worker);
+                let served = stream::serve(worker, shared.clone(), request, respond, open);
+                // The runtime moves the future of a new task several times.
+                tokio::task::spawn_local(Box::pin(served));
             })
             .await
         }
