@@ -250,8 +250,8 @@ impl ProxyHandle {
         Explanation { stored: Some(shown(&stored, source, now)), steps }
     }
 
-    /// Tells whether the coded form of a stored response would answer, if the proxy compresses
-    /// responses.
+    /// Tells whether the coded form (such as gzip) of a stored response would answer, if the proxy
+    /// compresses responses.
     async fn coding(&self, head: &RequestHead, stored: &Stored) -> Option<Step> {
         let compression = &self.shared.settings.compression;
         if compression.is_off() {

@@ -86,9 +86,9 @@ pub enum NotCoded {
     NoTransform,
     /// The request asks for a range. The bytes of a range come from the response without coding.
     Range,
-    /// The coded form is not stored yet.
+    /// The coded form (such as gzip) is not stored yet.
     NotReady,
-    /// The coded form is hardly smaller.
+    /// The coded form (such as gzip) is hardly smaller.
     NotSmaller,
     /// The response is private, so its size after compression could reveal a secret (BREACH).
     Private,

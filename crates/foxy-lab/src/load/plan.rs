@@ -128,9 +128,9 @@ pub struct Seen {
     pub answered: u64,
     /// The sum of all response times, in microseconds.
     pub response_us: u64,
-    /// The number of answers to plain GETs.
+    /// The number of answers to plain GETs (without no-cache or a condition).
     pub plain: u64,
-    /// The number of hits among the plain GETs.
+    /// The number of hits among the plain GETs (without no-cache or a condition).
     pub hits: u64,
     /// The body bytes of cacheable misses, which fill the cache.
     pub fill_bytes: u64,

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A coded form is stored only if it saves at least 1/`LEAST_SAVING` of the bytes.
+/// A coded form (such as gzip) is stored only if it saves at least 1/`LEAST_SAVING` of the bytes.
 const LEAST_SAVING: u64 = 20;
 
 /// A stored response to compress.
@@ -25,7 +25,7 @@ pub(crate) struct Compressing {
     /// The key of the URL.
     pub(crate) base: CacheKey,
     pub(crate) stored: Arc<Stored>,
-    /// The key of the coded form.
+    /// The key of the coded form (such as gzip).
     pub(crate) key: CacheKey,
     pub(crate) coding: Coding,
 }

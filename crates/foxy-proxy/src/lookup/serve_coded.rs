@@ -1,5 +1,5 @@
-//! Serves the coded form of a stored response. If the form is not stored yet, starts its
-//! compression, and this request gets the response without coding.
+//! Serves the coded form (such as gzip) of a stored response. If the form is not stored yet, starts
+//! its compression, and this request gets the response without coding.
 
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{CacheKey, Stored};
@@ -12,8 +12,9 @@ use foxy_rules::{Conditional, evaluate};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Answers with the coded form of a stored response. Returns `None` if the response without coding
-/// must answer. `is_range` is true if the request asks for a range of the stored response.
+/// Answers with the coded form (such as gzip) of a stored response. Returns `None` if the response
+/// without coding must answer. `is_range` is true if the request asks for a range of the stored
+/// response.
 pub(crate) async fn serve_coded(
     transaction: &mut Transaction<'_, '_>,
     stored: &Arc<Stored>,
@@ -52,7 +53,8 @@ pub(crate) async fn serve_coded(
             Ok(None)
         }
         Err(SendFailure::RestGone(_)) => {
-            // Only foxy has this coded form, so the origin cannot send the missing bytes.
+            // Only foxy has this coded form (such as gzip), so the origin cannot send the missing
+            // bytes.
             worker.shared.cache.forget(&key);
             worker.counters.add(Counter::CutResponses, 1);
             transaction.sender.break_off();

@@ -21,8 +21,9 @@ pub(crate) struct ChosenCoding {
     pub(crate) uncoded: bool,
 }
 
-/// Decides whether the coded form of a stored response answers a request. `is_range` is true if the
-/// request asks for a range, which comes from the response without coding if the client accepts it.
+/// Decides whether the coded form (such as gzip) of a stored response answers a request. `is_range`
+/// is true if the request asks for a range, which comes from the response without coding if the
+/// client accepts it.
 pub(crate) fn chosen(
     compression: &Compression,
     request: &Headers,
@@ -44,7 +45,7 @@ pub(crate) fn chosen(
     Ok(ChosenCoding { coding, uncoded })
 }
 
-/// Returns the head of the coded form of a response with the head `head`.
+/// Returns the head of the coded form (such as gzip) of a response with the head `head`.
 pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     let tag = Some(&head.headers).filter(|headers| headers.get_all("etag").count() == 1);
     let tag = tag.and_then(|headers| coded_tag(headers.get("etag")?, coding));
@@ -65,16 +66,16 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     head
 }
 
-/// Begins the part of a cache key that only coded forms have.
+/// Begins the part of a cache key that only coded forms (such as gzip) have.
 const CODED: &str = "\ncoded ";
 
-/// Returns whether a cache key is that of a coded form.
+/// Returns whether a cache key is that of a coded form (such as gzip).
 pub(crate) fn is_coded(key: &[u8]) -> bool {
     key.windows(CODED.len()).any(|part| part == CODED.as_bytes())
 }
 
-/// Returns the key of the coded form of a stored response. The key depends on the body, so a coded
-/// form is never found for another body.
+/// Returns the key of the coded form (such as gzip) of a stored response. The key depends on the
+/// body, so a coded form is never found for another body.
 pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
     let body = match &stored.body {
         StoredBody::Whole(body) => format!("{:032x}", xxh3_128(body)),
@@ -84,8 +85,9 @@ pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
     CacheKey::new([&stored.key[..], name.as_bytes()].concat())
 }
 
-/// Returns the coded form of a stored response. Head, key and body are the given values, and
-/// `length` is the length of this body in bytes. All other values are those of the stored response.
+/// Returns the coded form (such as gzip) of a stored response. Head, key and body are the given
+/// values, and `length` is the length of this body in bytes. All other values are those of the
+/// stored response.
 pub(crate) fn coded_form(
     stored: &Stored,
     head: &ResponseHead,

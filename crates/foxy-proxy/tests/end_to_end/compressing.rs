@@ -53,7 +53,7 @@ fn decoded(answer: &Answered) -> Vec<u8> {
     body
 }
 
-/// Requests `url` until the proxy has stored its coded form.
+/// Requests `url` until the proxy has stored its coded form (such as gzip).
 fn compress(proxy: &TestProxy, url: &str, lines: &str) {
     let before = proxy.count(Counter::Compressions);
     proxy.get(url, "");

@@ -11,8 +11,8 @@ fn suffix(coding: Coding) -> String {
     format!(";foxy-{coding}-{REVISION}\"")
 }
 
-/// Returns the tag of the coded form of a response with this tag. A weak tag stays as it is,
-/// because it names all forms of the response. Returns `None` for an invalid tag.
+/// Returns the tag of the coded form (such as gzip) of a response with this tag. A weak tag stays
+/// as it is, because it names all forms of the response. Returns `None` for an invalid tag.
 pub fn coded_tag(tag: &[u8], coding: Coding) -> Option<Vec<u8>> {
     if tag.starts_with(b"W/\"") {
         return Some(tag.to_vec());
@@ -21,7 +21,8 @@ pub fn coded_tag(tag: &[u8], coding: Coding) -> Option<Vec<u8>> {
     Some([inner, suffix(coding).as_bytes()].concat())
 }
 
-/// Replaces the tags of coded forms in a list of tags by the tags that the origin knows.
+/// Replaces the tags of coded forms (such as gzip) in a list of tags by the tags that the origin
+/// knows.
 pub fn uncoded_tags(list: &[u8]) -> Vec<u8> {
     Coding::ALL.into_iter().fold(list.to_vec(), |list, coding| {
         let suffix = suffix(coding);

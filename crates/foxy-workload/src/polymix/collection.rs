@@ -8,7 +8,8 @@ use foxy_base::Random;
 
 /// Share of repeated requests that choose a document of the hot set, the most requested documents.
 const HOT_CHANCE: f64 = 0.10;
-/// Number of documents in the working set for each document in the hot set.
+/// Number of documents in the working set (documents that requests repeat) for each document in the
+/// hot set.
 const HOT_DIVISOR: u64 = 100;
 /// Probability that a repeated request asks for a small document: the document with the smallest
 /// body among the drawn document and its cachable neighbours.
@@ -21,15 +22,15 @@ const NEIGHBOURS: u64 = 4;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Collection {
     seen: u64,
-    /// Size of the working set: repeated requests choose from this number of newest documents.
-    /// `None` before the working set is frozen. Until then, repeated requests choose from all
-    /// documents.
+    /// Size of the working set (documents that requests repeat): repeated requests choose from this
+    /// number of newest documents. `None` before the working set is frozen. Until then, repeated
+    /// requests choose from all documents.
     window: Option<u64>,
 }
 
 impl Collection {
     /// Returns whether a request can repeat. As in Web Polygraph, a collection that is empty when
-    /// the working set is frozen never repeats.
+    /// the working set (documents that requests repeat) is frozen never repeats.
     pub fn can_repeat(&self) -> bool {
         self.seen > 0 && self.window != Some(0)
     }
@@ -40,7 +41,8 @@ impl Collection {
         self.seen - 1
     }
 
-    /// Freezes the size of the working set at the present number of documents.
+    /// Freezes the size of the working set (documents that requests repeat) at the present number
+    /// of documents.
     pub fn freeze(&mut self) {
         self.window = Some(self.seen);
     }
@@ -67,9 +69,10 @@ impl Collection {
         if self.window.is_none() || !random.chance(HOT_CHANCE) {
             return first + random.below(size);
         }
-        // The hot set begins at the document number in the working set that is a multiple of the
-        // set's size. There is exactly one such number. So the hot set stays in place until the
-        // moving working set has passed it.
+        // The hot set (the most requested documents of the working set) begins at the document
+        // number that is a multiple of the working set's size. There is exactly one such number. So
+        // the hot set stays in place while the working set moves to newer documents, until the
+        // working set has passed it.
         let hot = size.div_ceil(HOT_DIVISOR);
         let start = first.next_multiple_of(size);
         (start + random.below(hot)).min(self.seen - 1)

@@ -49,8 +49,8 @@ pub(crate) struct PolyMixStream {
     /// Number of cachable misses that one phase must have until the working set (the documents that
     /// requests repeat) is frozen.
     growth: u64,
-    /// Number of cachable misses that the current phase must still have until the working set is
-    /// frozen.
+    /// Number of cachable misses that the current phase must still have until the working set
+    /// (documents that requests repeat) is frozen.
     left: u64,
 }
 
@@ -64,7 +64,7 @@ impl PolyMixStream {
         Self { random: Random::new(seed), world, servers, growth, left: growth }
     }
 
-    /// Returns whether the working set has reached its final size.
+    /// Returns whether the working set (documents that requests repeat) has reached its final size.
     pub const fn is_frozen(&self) -> bool {
         self.left == 0
     }
@@ -110,8 +110,8 @@ impl PolyMixStream {
         place
     }
 
-    /// Counts the cachable misses that `start` and its images cause. Freezes the working set when
-    /// the phase has enough of them.
+    /// Counts the cachable misses that `start` and its images cause. Freezes the working set
+    /// (documents that requests repeat) when the phase has enough of them.
     fn grow(&mut self, start: &Start) {
         if self.is_frozen() || start.repeat || start.manner != Manner::Basic {
             return;
@@ -153,8 +153,8 @@ mod tests {
 
     const FULL: Factors = Factors::full(1.0);
 
-    /// Returns a stream at full scale. There, 100,000 starts are too few to freeze the working set.
-    /// A start is a request for a page or a single document.
+    /// Returns a stream at full scale. There, 100,000 starts are too few to freeze the working set
+    /// (documents that requests repeat). A start is a request for a page or a single document.
     fn stream(seed: u64) -> PolyMixStream {
         match Workload::find("polymix-4").expect("known").model {
             Model::PolyMix4(knobs) => {

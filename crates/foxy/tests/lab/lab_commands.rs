@@ -184,9 +184,9 @@ fn polymix_goes_through_its_phases() {
                  time-scale = 20000\ndelay-scale = 1000\n";
     let records = run_workload("load", lines, &[]);
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
-    // The workload freezes its working set early in so short a run. Most of the 750 simulated
-    // servers then have no documents of some type. So the top phases offer fewer hits than the
-    // usual 52 %.
+    // The workload freezes its working set (documents that requests repeat) early in so short a
+    // run. Most of the 750 simulated servers then have no documents of some type. So the top phases
+    // offer fewer hits than the usual 52 %.
     let offered = ["fill", "top1", "top2"]
         .map(|phase| value(&records, &format!("{phase}_offered_hit_ratio")));
     assert!(offered[0] < 0.03 && offered[1..].iter().all(|&top| top > 0.05), "{offered:?}");

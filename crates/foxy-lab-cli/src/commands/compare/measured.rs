@@ -170,7 +170,7 @@ impl MeasuredProxy<'_> {
             let why = report.main_cause().map_or(UNFINISHED, ErrorCause::name);
             let words = running.last_words();
             return Err(format!(
-                "{}: no request was answered ({why}); its output: {words}",
+                "{}: no request was answered ({why}); the proxy's output: {words}",
                 self.trial.peer.name
             ));
         }

@@ -86,7 +86,7 @@ pub fn measure(
     if let Some(part) = report.silent() {
         let part = part.name();
         return Err(format!(
-            "{name}: no correct answer in {part}; its output: {}",
+            "{name}: no correct answer in {part}; the proxy's output: {}",
             running.last_words()
         ));
     }

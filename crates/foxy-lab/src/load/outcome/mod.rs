@@ -62,11 +62,11 @@ pub struct LoadReport {
     /// The correct answers to plain GETs: without `no-cache` or a condition. The hit ratios refer
     /// to them.
     pub plain: Tally,
-    /// The plain GETs for cacheable objects that a client requested before. A perfect cache would
-    /// answer all of them.
+    /// The plain GETs (without no-cache or a condition) for cacheable objects that a client
+    /// requested before. A perfect cache would answer all of them.
     pub offered: Tally,
-    /// The number of plain GETs that a cache answered. Such an answer has the number of an earlier
-    /// request.
+    /// The number of plain GETs (without no-cache or a condition) that a cache answered. Such an
+    /// answer has the number of an earlier request.
     pub hits: u64,
     /// The body bytes of all answers.
     pub bytes: u64,

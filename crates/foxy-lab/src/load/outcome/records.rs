@@ -91,14 +91,14 @@ impl LoadReport {
         records
     }
 
-    /// Returns the share of plain GETs that a cache answered. Returns 0 without answers. Returns
-    /// `None` if most answers contain no request number.
+    /// Returns the share of plain GETs (without no-cache or a condition) that a cache answered.
+    /// Returns 0 without answers. Returns `None` if most answers contain no request number.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
 
-    /// Returns the hit ratio of a perfect cache: the share of plain GETs that repeat a request for
-    /// a cacheable object. Returns 0 without answers.
+    /// Returns the hit ratio of a perfect cache: the share of plain GETs (without no-cache or a
+    /// condition) that repeat a request for a cacheable object. Returns 0 without answers.
     pub fn offered_hit_ratio(&self) -> f64 {
         share(self.offered.requests, self.plain.requests)
     }

@@ -52,7 +52,7 @@ pub struct Window {
     pub answers: f64,
     /// The mean response time. `None` without answers.
     pub response: Option<Duration>,
-    /// The hit ratio of plain GETs in this window, from 0 to 1.
+    /// The hit ratio of plain GETs (without no-cache or a condition) in this window, from 0 to 1.
     pub hit_ratio: f64,
     /// The bytes that went into the cache by the end of the window, divided by the cache size.
     pub fill: f64,
@@ -77,7 +77,7 @@ pub struct Summary {
     pub answers: f64,
     /// The mean response time, in seconds.
     pub response: f64,
-    /// The hit ratio of plain GETs in these windows, from 0 to 1.
+    /// The hit ratio of plain GETs (without no-cache or a condition) in these windows, from 0 to 1.
     pub hit_ratio: f64,
     /// The share of windows whose mean response time lay in the range, with 5 % tolerance. If the
     /// share is zero, the search found no peak.

@@ -32,7 +32,7 @@ pub struct SimulationPlan {
     pub utilization: f64,
     /// The settings of the storage scheme. The run replaces its size and its watermarks.
     pub scheme_settings: SchemeSettings,
-    /// The seed of the store, and of the angle of the modelled disk at the start.
+    /// The seed of the store, and of the modelled disk's angle of rotation at the start.
     pub seed: u64,
 }
 

@@ -32,8 +32,8 @@ impl BudgetMeter {
         let per_day = u128::from(self.bytes_per_day.unsigned_abs());
         let earned = now.since(self.since).as_nanos() * per_day / NANOSECONDS_PER_DAY;
         if earned > 0 {
-            // Advances `since` only by the time of whole bytes. So the remaining fraction of a byte
-            // counts next time.
+            // Only whole bytes are credited, so `since` advances by the time of these bytes alone.
+            // The remaining fraction of a byte counts next time.
             let took = u64::try_from(earned * NANOSECONDS_PER_DAY / per_day).unwrap_or(u64::MAX);
             self.since = Instant(self.since.0.saturating_add(took));
             let earned = i64::try_from(earned).unwrap_or(i64::MAX);

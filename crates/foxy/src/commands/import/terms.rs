@@ -41,7 +41,8 @@ impl fmt::Display for TermFlaw {
             Self::Credentials(name) => {
                 write!(
                     f,
-                    "`{name}` asks for credentials; without them, later rules may allow the client"
+                    "`{name}` asks for credentials; foxy without users does not, so later rules may \
+                     allow the client"
                 )
             }
             Self::NoEquivalent { name, why } => write!(f, "`{name}`: {why}"),
