@@ -63,7 +63,8 @@ enum Fate {
 struct History {
     puts: BTreeMap<u64, (RecordName, Fate)>,
     floor: u64,
-    /// Position of the newest doubtful put that a `get` has returned since the last crash.
+    /// Position of the newest doubtful put (a put without an answer before a crash) that a `get`
+    /// has returned since the last crash.
     shown: u64,
 }
 
@@ -142,7 +143,7 @@ impl Model {
     }
 
     /// Notes that the process died. Open requests of the process get no answers, and unanswered
-    /// puts become doubtful.
+    /// puts become doubtful: later gets may or may not find them.
     pub fn crash(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Asked::Put(name) = open.asked {

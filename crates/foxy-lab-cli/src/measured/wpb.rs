@@ -1,6 +1,7 @@
 //! Measures Figures 2, 5, 7, 9 and 11 of paper 003 (docs/figures.md): the Wisconsin Proxy Benchmark
-//! on the reference architectures. Each architecture runs with and without the cause that the paper
-//! names for its result. The servers delay each answer by a thirtieth of the paper's time.
+//! on the reference architectures. The paper names a cause for the result of each architecture. So
+//! each architecture also runs without this cause. The servers delay each answer by a thirtieth of
+//! the paper's time.
 
 mod pictures;
 mod rows;

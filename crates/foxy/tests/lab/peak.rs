@@ -40,8 +40,8 @@ fn the_page_says_when_the_search_began_and_every_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let [workload, file, page] =
         ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
-    // With equal rates for fill and peak, all robots (simulated clients) are active from the first
-    // sample.
+    // The workload has equal request rates for its phase fill and for its peak, so all robots
+    // (simulated clients) are active from the first sample.
     std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
     let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
     command

@@ -155,9 +155,11 @@ impl LeapReport {
 /// difference between other paths that is not larger may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The largest difference in microseconds between the medians of paths that should be equal.
+    /// The largest difference in microseconds between the medians of paths with the same address or
+    /// configuration.
     pub median: f64,
-    /// The largest difference in microseconds between the means of paths that should be equal.
+    /// The largest difference in microseconds between the means of paths with the same address or
+    /// configuration.
     pub mean: f64,
 }
 

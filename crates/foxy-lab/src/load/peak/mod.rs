@@ -32,7 +32,7 @@ pub struct Search {
     pub window: Duration,
     /// The cache size in bytes.
     pub cache_size: u64,
-    /// The load of the first window, in requests per second.
+    /// The load of the first window (span of time with a constant load), in requests per second.
     pub first_load: f64,
     /// The load stays at its first value for this number of cache fills. An empty cache has few
     /// hits, so its response times say nothing about the later load.
@@ -44,15 +44,18 @@ pub struct Search {
 /// The measurements of a finished window. A window is a span of time with a constant load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// The end of the window, measured from the start of the run.
+    /// The end of the window (span of time with a constant load), measured from the start of the
+    /// run.
     pub end: Duration,
-    /// The requests per second that the robots (the load clients) should send in the window.
+    /// The requests per second that the robots (the load clients) should send in the window (span
+    /// of time with a constant load).
     pub load: f64,
     /// The number of answers per second.
     pub answers: f64,
     /// The mean response time. `None` without answers.
     pub response: Option<Duration>,
-    /// The hit ratio of plain GETs (without no-cache or a condition) in this window, from 0 to 1.
+    /// The hit ratio of plain GETs (without no-cache or a condition) in this window (span of time
+    /// with a constant load), from 0 to 1.
     pub hit_ratio: f64,
     /// The bytes that went into the cache by the end of the window, divided by the cache size.
     pub fill: f64,
@@ -67,7 +70,8 @@ pub struct Finder {
     windows: Vec<Window>,
 }
 
-/// The result of a search: means over the windows between 1.5 and 2 cache fills.
+/// The result of a search: means over the windows (spans of time with a constant load) between 1.5
+/// and 2 cache fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The number of windows over which the means are computed. A window is a span of time with a
@@ -79,8 +83,8 @@ pub struct Summary {
     pub response: f64,
     /// The hit ratio of plain GETs (without no-cache or a condition) in these windows, from 0 to 1.
     pub hit_ratio: f64,
-    /// The share of windows whose mean response time lay in the range, with 5 % tolerance. If the
-    /// share is zero, the search found no peak.
+    /// The share of windows (spans of time with a constant load) whose mean response time lay in
+    /// the range, with 5 % tolerance. If the share is zero, the search found no peak.
     pub settled: f64,
 }
 
@@ -115,12 +119,13 @@ impl Finder {
         Self { load: search.first_load, search, before, windows: Vec::new() }
     }
 
-    /// Returns the load of the current window, in requests per second.
+    /// Returns the load in the current window (span of time with a constant load), in requests per
+    /// second.
     pub const fn load(&self) -> f64 {
         self.load
     }
 
-    /// Returns the windows that have ended.
+    /// Returns the windows (spans of time with a constant load) that have ended.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
@@ -130,7 +135,7 @@ impl Finder {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
 
-    /// Whether the last windows had no answers at all.
+    /// Whether the last windows (spans of time with a constant load) had no answers at all.
     pub fn is_silent(&self) -> bool {
         let last = self.windows.iter().rev().take(SILENT);
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
@@ -141,8 +146,8 @@ impl Finder {
         self.load >= self.search.most_load
     }
 
-    /// Ends the current window and chooses the load of the next window. `seen` contains totals
-    /// since the start of the run, such as the number of answers.
+    /// Ends the current window (span of time with a constant load) and chooses the load of the next
+    /// window. `seen` contains totals since the start of the run, such as the number of answers.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn end_window(&mut self, seen: &Seen) {
         let answered = seen.answered - self.before.answered;
@@ -194,13 +199,15 @@ impl Finder {
 }
 
 /// Runs the search as a plan for robots (clients that request pages). The run ends after two cache
-/// fills, after windows without any answer, at the time limit, or when `watch` stops it.
+/// fills, after windows (spans of time) without any answer, at the time limit, or when `watch`
+/// stops it.
 pub struct PeakPlan<'a> {
     /// The state of the search.
     pub finder: Finder,
     /// The time limit of the run.
     pub limit: Duration,
-    /// A function that the plan calls after each window. If it returns false, the run stops.
+    /// A function that the plan calls after each window (span of time with a constant load). If it
+    /// returns false, the run stops.
     pub watch: &'a mut dyn FnMut(&Window) -> bool,
 }
 

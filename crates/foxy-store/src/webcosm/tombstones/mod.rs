@@ -258,7 +258,7 @@ impl Tombstones {
     }
 
     /// Returns whether some tombstones are in no journal block yet. These tombstones may mark
-    /// segments as void.
+    /// segments as void (without a summary).
     pub fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
