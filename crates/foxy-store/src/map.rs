@@ -7,7 +7,8 @@ use std::ops::Range;
 /// Number of equal parts of a segment for which a map tells how much of the part is live.
 pub const STRIPS: usize = 16;
 
-/// Largest number of units of a survey. Each needs a bit of memory.
+/// Largest number of units (see [`Survey::unit_bytes`]) that a survey tells apart. Each unit needs
+/// a bit of memory.
 const MAX_UNITS: u64 = 1 << 25;
 
 const PAGE: u64 = crate::layout::PAGE as u64;
@@ -65,7 +66,7 @@ pub struct SegmentPlace {
     pub live_bytes: u64,
     /// Number of live records by their use count, which ends at 3.
     pub uses: [u32; 4],
-    /// For each part of the segment, the share of its units that are live, from 0 to 9.
+    /// For each part of the segment, how much of it live records use: from 0 (nothing) to 9 (all).
     pub strips: [u8; STRIPS],
 }
 

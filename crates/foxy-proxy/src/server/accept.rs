@@ -179,7 +179,7 @@ async fn accept(
     }
 }
 
-/// A client connection that was just accepted or adopted.
+/// A client connection that was just accepted, or that another foxy process has passed on.
 pub(crate) struct NewClient {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,

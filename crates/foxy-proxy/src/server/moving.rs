@@ -34,7 +34,7 @@ impl Adopter {
     }
 }
 
-/// Serves adopted connections until the proxy stops.
+/// Serves connections that another foxy process has passed on, until the proxy stops.
 pub(crate) async fn adopt(
     worker: Rc<Worker>,
     mut adopted: UnboundedReceiver<IdleClient>,

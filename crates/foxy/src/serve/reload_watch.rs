@@ -49,8 +49,9 @@ impl fmt::Display for AnswerCounts {
     }
 }
 
-/// Returns whether errors have jumped. The share of errors among all requests after the reload must
-/// be at least twice the share before, and more than 5 percentage points higher.
+/// Returns whether the share of errors has risen suddenly. The share of errors among all requests
+/// after the reload must be at least twice the share before, and more than 5 percentage points
+/// higher.
 fn have_jumped(before: AnswerCounts, after: AnswerCounts) -> bool {
     let share = |counts: AnswerCounts| counts.errors as f64 / counts.requests.max(1) as f64;
     let (old, new) = (share(before), share(after));

@@ -116,8 +116,8 @@ struct Sending<'a> {
     client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// The time at which the first byte is due. With `None`, this request is the initiator, and the
-    /// Collector (common parent proxy) sends bytes as they arrive.
+    /// The time at which the first byte is due. With `None`, this request started the fetch, and
+    /// the Collector (common parent proxy) sends bytes as they arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,

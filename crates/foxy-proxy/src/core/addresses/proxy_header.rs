@@ -8,13 +8,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// First bytes of a version 2 header.
+/// First bytes of a PROXY header of version 2.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Length in bytes of the longest line in version 1, including CRLF (§2.1).
+/// Length in bytes of the longest PROXY header of version 1, a line including CRLF (§2.1).
 const MAX_LINE_BYTES: usize = 107;
 
-/// Number of bytes that the addresses and extensions of a version 2 header may have.
+/// Number of bytes that the addresses and extensions of a PROXY header of version 2 may have.
 const MAX_ADDRESS_BYTES: usize = 4096;
 
 /// Commands in a PROXY header of version 2: the proxy connects for itself, or for a client.

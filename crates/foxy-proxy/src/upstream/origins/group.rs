@@ -225,7 +225,8 @@ impl OriginGroup {
         is_one && (!received || budget.spend())
     }
 
-    /// Returns true if all servers rest, so that probably none answers a request.
+    /// Returns true if all servers rest (receive no requests after failures), so that probably none
+    /// answers a request.
     pub(crate) fn all_rest(&self, now: Instant) -> bool {
         self.states().servers.iter().all(|server| server.rank(now) == ServerRank::Rests)
     }

@@ -11,17 +11,19 @@ use foxy_base::{Instant, Random};
 use std::fmt;
 use std::time::Duration;
 
-/// After its rest, a server first receives [`LEAST_SHARE`] of its usual share of requests. During
-/// this time, the share grows to the full share.
+/// After its rest (pause without requests), a server first receives [`LEAST_SHARE`] of its usual
+/// share of requests. During this time, the share grows to the full share.
 const SLOW_START: Duration = Duration::from_secs(10);
 const LEAST_SHARE: f64 = 0.1;
 
 /// The share of failures is a moving average. This is the weight of the newest response.
 const FAILURE_WEIGHT: f64 = 0.2;
-/// If the share of failures reaches this value, the server rests. Three failures in a row reach it.
+/// If the share of failures reaches this value, the server rests (receives no requests for some
+/// time). Three failures in a row reach it.
 const MOST_FAILURES: f64 = 0.45;
 
-/// After this number of failed probes in a row, the server rests.
+/// After this number of failed probes in a row, the server rests (receives no requests for some
+/// time).
 const MOST_FAILED_PROBES: u32 = 2;
 
 /// A server of an origin.
@@ -94,7 +96,8 @@ impl ServerFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ServerRank {
     Works,
-    /// The server's rest is over, but no request has tried the server since.
+    /// The server's rest (pause without requests) is over, but no request has tried the server
+    /// since.
     OnTrial,
     Rests,
 }
@@ -103,15 +106,15 @@ pub(crate) enum ServerRank {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ServerState {
     fault: Option<ServerFault>,
-    /// Time of the last failure that began a rest.
+    /// Time of the last failure that began a rest (pause without requests).
     failed: Instant,
     rest: Rest,
     /// Share of failures among the last responses: a moving average from 0 to 1.
     failing: f64,
     failed_probes: u32,
     probed: Instant,
-    /// Time at which the server returned from its rest. The server's share of requests grows from
-    /// then on.
+    /// Time at which the server returned from its rest (pause without requests). The server's share
+    /// of requests grows from then on.
     returned: Option<Instant>,
     pub(crate) load: ServerLoad,
     pub(crate) requests: u64,
@@ -139,8 +142,8 @@ impl ServerState {
         }
     }
 
-    /// Returns the time at which the rest ends. If only the probes of the server fail, returns the
-    /// earliest time, so that this server is preferred.
+    /// Returns the time at which the server's rest (pause without requests) ends. If only the
+    /// probes of the server fail, returns the earliest time, so that this server is preferred.
     pub(crate) fn rests_until(&self) -> Instant {
         if self.fault.is_some() { self.rest.until() } else { Instant::ZERO }
     }
@@ -184,7 +187,8 @@ impl ServerState {
         }
     }
 
-    /// Records a failure of a request. Returns true if the server rests from now on.
+    /// Records a failure of a request. Returns true if the server rests (receives no requests for
+    /// some time) from now on.
     pub(crate) fn fails(&mut self, fault: ServerFault, now: Instant, random: &mut Random) -> bool {
         self.errors += 1;
         self.failing += (1.0 - self.failing) * FAILURE_WEIGHT;
@@ -212,8 +216,8 @@ impl ServerState {
     }
 
     /// Records the result of a probe. If the proxy could not connect to the server, a good probe
-    /// ends the server's rest. If requests failed on the server, a good probe does not end the
-    /// rest.
+    /// ends the server's rest (pause without requests). If requests failed on the server, a good
+    /// probe does not end the rest.
     pub(crate) fn probe_ends(&mut self, is_good: bool, now: Instant) {
         if !is_good {
             self.failed_probes = self.failed_probes.saturating_add(1);

@@ -56,7 +56,7 @@ impl ImportDraft {
     }
 
     /// Sets a setting. A second value replaces the first. If foxy refuses the value, the directive
-    /// becomes a leftover.
+    /// becomes a leftover (directive that is not converted).
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>, original: &Original) {
         let value = value.into();
         if let Some(mistake) = settings::mistakes(&format!("{key} = {value}")) {
@@ -67,7 +67,7 @@ impl ImportDraft {
     }
 
     /// Adds a value to a setting that is a list. If foxy refuses the value, the directive becomes a
-    /// leftover.
+    /// leftover (directive that is not converted).
     pub fn push(&mut self, key: &'static str, value: impl Into<Value>, original: &Original) {
         let value = value.into();
         if let Some(mistake) = settings::mistakes(&format!("{key} = [{value}]")) {
@@ -94,8 +94,8 @@ impl ImportDraft {
         })
     }
 
-    /// Adds an entry to the list `key`. If foxy refuses the entry, the directive becomes a
-    /// leftover, and the function returns false.
+    /// Adds an entry to the list `key`. If foxy refuses the entry, the directive becomes a leftover
+    /// (directive that is not converted), and the function returns false.
     pub fn list(&mut self, key: &'static str, table: Table, original: &Original) -> bool {
         let content = DraftContent::Listed(key, table);
         let mistake = settings::mistakes(&content.text());
@@ -113,7 +113,8 @@ impl ImportDraft {
     }
 
     /// Removes the part that wrote this line of [`Self::text`], counted from 1. The part's
-    /// directive becomes a leftover with `reason`. Returns false if no part wrote the line.
+    /// directive becomes a leftover (directive that is not converted) with `reason`. Returns false
+    /// if no part wrote the line.
     pub fn remove_line(&mut self, line: usize, reason: &str) -> bool {
         let mut next = 1;
         for at in self.order() {
@@ -198,8 +199,9 @@ impl DraftPart {
 }
 
 impl DraftContent {
-    /// Returns the reason for a leftover, if foxy cannot have this content. Without a rule that
-    /// denies or limits requests, foxy serves more than the original.
+    /// Returns the reason for a leftover (directive that is not converted), if foxy cannot have
+    /// this content. Without a rule that denies or limits requests, foxy serves more than the
+    /// original.
     fn loss(&self, mistake: String) -> ImportReason {
         let Self::Listed("rule", rule) = self else { return ImportReason::Missing(mistake) };
         let effects = rule.get("then").and_then(Value::as_table);

@@ -173,7 +173,7 @@ fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, F
 }
 
 /// Removes the parts of the draft that `foxy check` would refuse, and reports their directives as
-/// leftovers.
+/// leftovers (directives that are not converted).
 fn make_valid(draft: &mut ImportDraft) -> Result<(), Failure> {
     let machine = Machine { environment: Vec::new(), ..Machine::look() };
     loop {

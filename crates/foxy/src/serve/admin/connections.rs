@@ -86,7 +86,7 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     operated: Rc<dyn Operated>,
 ) {
     let mut exchange = pin!(exchange(stream, &connection, &*operated));
-    // The deadline moves if the request turns out to be one that takes long.
+    // A request that takes long, such as an upgrade, gets a later deadline.
     let mut deadline = None;
     while deadline != Some(connection.deadline.get()) {
         let until = connection.deadline.get();
