@@ -51,9 +51,9 @@ impl OpenFile {
     }
 
     /// Returns the descriptor for direct IO if a transfer of `length` bytes at `offset` can use it.
-    /// The function checks only the range in the file. Every buffer starts on a page, and a
-    /// transfer covers the whole buffer or its remaining end. So the memory address is aligned if
-    /// `offset` is aligned.
+    /// The function checks only the range in the file. Every buffer starts at a page boundary. A
+    /// transfer covers the whole buffer, or the rest of the buffer after an incomplete transfer. So
+    /// the memory address is aligned if `offset` is aligned.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))

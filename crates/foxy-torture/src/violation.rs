@@ -10,16 +10,18 @@ use std::fmt;
 pub enum Violation {
     /// The store answered without a request, or answered a request twice (point 4 of the contract).
     AnsweredTwice(Ticket),
-    /// The store did not answer, although it waits for no disk operation or deadline (point 4).
+    /// The store did not answer, although it waits for no disk operation or deadline (point 4 of
+    /// the contract).
     NeverAnswered(Ticket),
-    /// The kind of the answer does not fit the request (point 4).
+    /// The kind of the answer does not fit the request (point 4 of the contract).
     WrongKind(Ticket),
-    /// The store returned a record with bytes that no `put` of the script contained (point 1).
+    /// The store returned a record with bytes that no `put` of the script contained (point 1 of the
+    /// contract).
     WrongBytes {
         /// Number of the requested key.
         key: u32,
     },
-    /// The store returned a record of another key (point 1).
+    /// The store returned a record of another key (point 1 of the contract).
     OtherKey {
         /// Number of the requested key.
         asked: u32,
@@ -28,7 +30,8 @@ pub enum Violation {
     },
     /// The store returned a record that was replaced or removed before the `get` (points 1 and 3).
     CameBack(RecordName),
-    /// The store returned the record of a `put` that it had refused before the `get` (point 2).
+    /// The store returned the record of a `put` that it had refused before the `get` (point 2 of
+    /// the contract).
     RefusedPut(RecordName),
     /// A `get` found a record although a look-up just before had reported that the record is
     /// absent.
@@ -36,7 +39,7 @@ pub enum Violation {
         /// Number of the requested key.
         key: u32,
     },
-    /// The storage scheme exceeded a limit of its settings (point 5).
+    /// The storage scheme exceeded a limit of its settings (point 5 of the contract).
     OverBound {
         /// The exceeded limit.
         what: Bound,

@@ -72,8 +72,8 @@ impl fmt::Display for NotKept {
             }
             Self::StoreRefused => "the store was full, busy or broken",
             Self::Invalidated => {
-                "it answered a request that changes the resource, such as a POST; foxy removed the \
-                 stored responses"
+                "the response answered a request that changes the resource, such as a POST; foxy \
+                 removed the stored responses"
             }
         })
     }

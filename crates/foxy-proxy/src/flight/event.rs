@@ -71,7 +71,7 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// The bytes of a flight (shared fetch)'s body that its readers can read from the cache.
+/// The bytes of a body that the readers of its flight (shared fetch) can read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
     /// The first `bytes` bytes of the body are in the store. More bytes will follow.

@@ -37,7 +37,7 @@ use tokio::task::LocalSet;
 const TICK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The options of the Multiplier (LEAP's request copier)'s side towards clients (the *front*).
+/// The options of the side towards clients (the *front*) of the Multiplier (LEAP's request copier).
 #[derive(Debug)]
 pub struct Front {
     /// The listener for clients.

@@ -13,9 +13,9 @@ use std::time::Duration;
 const MAX_CELLS: usize = 4096;
 /// Interval between the maps while a dashboard shows them.
 const WATCHED_INTERVAL: Duration = Duration::from_secs(2);
-/// Interval between the snapshots.
+/// Interval between the saved snapshots of a store's map.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(30);
-/// Number of snapshots that are kept: the last hour.
+/// Number of saved snapshots of a store's map: the last hour.
 const MAX_SNAPSHOTS: usize = 120;
 /// A map counts as watched for this time after a dashboard asked for it.
 const WATCH_TIME: Duration = Duration::from_secs(15);
@@ -24,8 +24,8 @@ const REST_FACTOR: u32 = 20;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
-/// The code of a cell's state in a snapshot: a letter for each combination of state and level. This
-/// letter stands for the first state and the lowest level.
+/// The code of a cell's state in a snapshot of a store's map: a letter for each combination of
+/// state and level. This letter stands for the first state and the lowest level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
 
@@ -77,7 +77,7 @@ impl StoreMaps {
         Some(map.map_or(json!({ "cells": null }), |(time, survey)| survey_as_json(survey, *time)))
     }
 
-    /// Returns the snapshots of the last hour, oldest first.
+    /// Returns the snapshots of a store's map of the last hour, oldest first.
     pub fn history_as_json(&self, store: usize) -> Option<Value> {
         let kept = self.0.get(store)?.borrow();
         let shown =
