@@ -233,12 +233,12 @@ pub const CANARIES: &[Subject] = &[
     }),
 ];
 
-/// Returns all storage schemes and canaries.
+/// Returns all storage schemes and all canaries (test schemes with a known flaw).
 pub fn all() -> impl Iterator<Item = &'static Subject> {
     SCHEMES.iter().chain(CANARIES)
 }
 
-/// Returns the storage scheme or canary called `name`.
+/// Returns the storage scheme or canary (test scheme with a known flaw) called `name`.
 pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
 }

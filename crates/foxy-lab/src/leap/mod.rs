@@ -124,8 +124,9 @@ pub struct LeapRun {
     /// Pairs of proxies with equal configurations, as positions in `paths` (the list of proxies and
     /// origin). A difference within a pair counts as noise.
     pub alike: Vec<(usize, usize)>,
-    /// The set to which the Multiplier adds the URLs that clients request. The Collector (common
-    /// parent proxy) uses it to recognise prefetches: requests of a proxy for other URLs.
+    /// The set to which the Multiplier (LEAP's request copier) adds the URLs that clients request.
+    /// The Collector (common parent proxy) uses it to recognise prefetches: requests of a proxy for
+    /// other URLs.
     pub wanted: Option<Arc<Wanted>>,
     /// The stop flag. Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,

@@ -9,7 +9,7 @@ mod unsynced;
 pub use slots::Slots;
 pub use unsynced::Unsynced;
 
-/// The flaw of a canary.
+/// The flaw of a canary (a test scheme with a known flaw).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// No flaw.

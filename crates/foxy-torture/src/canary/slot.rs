@@ -1,4 +1,5 @@
-//! Encodes and decodes one slot of the canary's file: header, head and body of a record.
+//! Encodes and decodes one slot in the file of the canary (a test scheme with a known flaw):
+//! header, head and body of a record.
 
 use super::Flaw;
 use bytes::Bytes;

@@ -1,6 +1,7 @@
-//! The canary storage scheme: one file of sixteen slots, each with one record. A key always has the
-//! same slot. The scheme carries out one request at a time, and syncs every put and removal. It is
-//! slow, but so simple that a reader can see that it is correct without the flaw.
+//! The canary storage scheme (a test scheme with a known flaw): one file of sixteen slots, each
+//! with one record. A key always has the same slot. The scheme carries out one request at a time,
+//! and syncs every put and removal. It is slow, but so simple that a reader can see that it is
+//! correct without the flaw.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -30,7 +31,7 @@ enum SlotWork {
     Closed,
 }
 
-/// The canary storage scheme, with or without a flaw.
+/// The canary storage scheme (a test scheme), with or without its known flaw.
 #[derive(Debug)]
 pub struct Slots {
     flaw: Flaw,

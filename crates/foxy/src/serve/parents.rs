@@ -36,8 +36,8 @@ pub struct ChosenParents {
     warnings: Vec<String>,
 }
 
-/// Chooses the parents, reads their credentials, and prints warnings. `own` lists the addresses of
-/// this process, which no parent may have.
+/// Chooses the parent proxies, reads their credentials, and prints warnings. `own` lists the
+/// addresses of this process, which no parent proxy may have.
 pub fn open(
     settings: &Settings,
     own: &[SocketAddr],
@@ -67,7 +67,8 @@ pub fn named(settings: &Settings, own: &[SocketAddr]) -> Result<ChosenParents, F
     Ok(chosen)
 }
 
-/// Reads the file of `parent-credentials-file`, if this setting is given.
+/// Reads the credentials for parent proxies from the file of `parent-credentials-file`, if this
+/// setting is given.
 pub fn credentials(settings: &Settings) -> Result<Option<ParentCredentials>, Failure> {
     settings.parents.parent_credentials_file.as_deref().map(read_credentials).transpose()
 }
@@ -151,7 +152,7 @@ fn bypasses_of_environment(chosen: &mut ChosenParents, variable: &impl Fn(&str) 
     }
 }
 
-/// Returns true if a parent's address is an address on which this process listens.
+/// Returns true if a parent proxy's address is an address on which this process listens.
 fn is_own(parent: &Parent, own: &[SocketAddr]) -> bool {
     let host = parent.host();
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

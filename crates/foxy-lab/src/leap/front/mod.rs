@@ -1,6 +1,6 @@
-//! The Multiplier's side towards clients. It accepts connections, sends each request on every path
-//! (proxies and origin), and returns the answer of one path. Module `admission` refuses requests,
-//! `connection` reads requests, and `send` writes answers.
+//! The side towards clients of the Multiplier (LEAP's request copier). It accepts connections,
+//! sends each request on every path (proxies and origin), and returns the answer of one path.
+//! Module `admission` refuses requests, `connection` reads requests, and `send` writes answers.
 
 mod admission;
 mod connection;

@@ -134,8 +134,8 @@ mod tests {
         let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
         let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
         let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
-        // The Multiplier has sent the first copy, and the second copy would follow after an hour.
-        // The interrupt flag ends this wait.
+        // The Multiplier (LEAP's request copier) has sent the first copy, and the second copy would
+        // follow after an hour. The interrupt flag ends this wait.
         let mut progress = |requests| {
             begun.store(requests, Relaxed);
             flag.store(true, Relaxed);

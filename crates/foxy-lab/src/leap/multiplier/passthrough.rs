@@ -1,6 +1,6 @@
 //! A pass-through proxy: it stores nothing and forwards each request on a new connection. It shows
 //! how many bytes a path without a cache fetches (requirements R122 and R127 of `foxy figure
-//! requirements`). It is a Multiplier with one path.
+//! requirements`). It is a Multiplier (LEAP's request copier) with one path.
 
 use crate::leap::front::{Front, serve};
 use crate::leap::report::LeapReport;
@@ -19,8 +19,9 @@ pub const PASSTHROUGH: &str = "passthrough";
 
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Returns the options of a pass-through proxy. Every request goes to `parent` if it is set.
-/// Otherwise a request goes to the address in its URL, if that address is loopback or private.
+/// Returns the options of a pass-through proxy. If `parent` (a parent proxy) is set, every request
+/// goes there. Otherwise a request goes to the address in its URL, if that address is loopback or
+/// private.
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
     let (manner, address) = match parent {
         Some(address) => (Manner::Reverse, address),

@@ -30,8 +30,8 @@ fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multipli
     (Multiplier::start(run, front).expect("started"), own)
 }
 
-/// Sends requests over HTTP/2 through the Multiplier and checks every byte. The Multiplier uses
-/// HTTP/2 with the proxy, and the proxy uses HTTP/1.1 with the origin.
+/// Sends requests over HTTP/2 through the Multiplier (LEAP's request copier) and checks every byte.
+/// The Multiplier uses HTTP/2 with the proxy, and the proxy uses HTTP/1.1 with the origin.
 fn through(tls: bool) {
     let (secure, trusted) = origin();
     let plain = Origin::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
