@@ -42,8 +42,8 @@ const STEPS: [(&str, Step); 8] = [
     ("licences", licences::check),
     ("clippy", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-        let proxy_alone = ["clippy", "-p", "foxy", "--no-default-features", "--quiet"];
-        cargo(&[&proxy_alone[..], &["--", "-D", "warnings"]].concat())
+        let proxy_alone = ["clippy", "-p", "foxy", "--no-default-features", "--features", "top"];
+        cargo(&[&proxy_alone[..], &["--quiet", "--", "-D", "warnings"]].concat())
     }),
     ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
     ("tools", tools::check),

@@ -37,6 +37,11 @@ pub fn set_level(level: Level) {
 
 static FAILED: OnceLock<String> = OnceLock::new();
 
+/// Returns whether the user lets commands use colours: the variable `NO_COLOR` is unset or empty.
+pub fn may_use_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// Writes `text` and a line break to stdout.
 pub fn print(text: &str) {
     if let Err(error) = write_line(&mut std::io::stdout().lock(), text)

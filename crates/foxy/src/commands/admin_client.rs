@@ -63,6 +63,12 @@ impl AdminClient {
         Ok(Self { address, authorization, patience: ANSWER_TIMEOUT })
     }
 
+    /// Returns the address of the admin server.
+    #[cfg(feature = "top")]
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     /// Waits up to `patience` for each read of the answer.
     pub fn patient(self, patience: Duration) -> Self {
         Self { patience, ..self }

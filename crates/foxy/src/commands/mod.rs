@@ -18,6 +18,8 @@ pub mod run;
 pub mod serve;
 pub mod status;
 pub mod store;
+#[cfg(feature = "top")]
+pub mod top;
 pub mod upgrade;
 pub mod user;
 
@@ -48,6 +50,8 @@ const LOOK: &[Entry] = &[
     Entry { command: explain::command, run: explain::run },
     Entry { command: health::command, run: health::run },
     Entry { command: status::command, run: status::run },
+    #[cfg(feature = "top")]
+    Entry { command: top::command, run: top::run },
     Entry { command: fsck::command, run: fsck::run },
     Entry { command: store::command, run: store::run },
 ];

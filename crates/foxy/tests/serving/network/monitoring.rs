@@ -145,6 +145,20 @@ fn doctor_names_an_unusable_configuration() {
     assert_eq!(finding["command"], format!("foxy check {file}"));
 }
 
+#[cfg(feature = "top")]
+#[test]
+fn top_prints_a_frame_of_a_running_foxy() {
+    let scene = Scene::start();
+    let admin = scene.foxy.admin.to_string();
+    let (code, said, err) = run(&["top", "--once", "--admin", &admin, "--interval", "100ms"]);
+    assert_eq!(code, Some(0), "{err}");
+    for part in [&format!("at {admin}, "), "memory-hit", "miss", "store", "serving"] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    let (code, _, err) = run(&["top", "--admin", &admin]);
+    assert!(code == Some(2) && err.contains("--once prints one frame"), "{err}");
+}
+
 #[test]
 fn openmetrics_names_the_trace_of_a_request() {
     let scene = Scene::start();

@@ -41,7 +41,7 @@ fn parts(url: &str) -> (&str, &str) {
 /// An unfinished list of objects.
 pub struct Listing {
     filter: Filter,
-    /// Largest number of objects to show. `None` means that each object is printed when it is found.
+    /// Largest number of objects to show. `None`: each object is printed when it is found.
     limit: Option<usize>,
     is_json: bool,
     now: WallTime,
@@ -114,7 +114,9 @@ impl Listing {
             ),
         });
         if *unread > 0 {
-            lines.push(format!("{unread} records could not be read in time; try again"));
+            lines.push(format!(
+                "{unread} records were not read: they left meanwhile, or the disk is slow"
+            ));
         }
         lines.join("\n")
     }

@@ -1,0 +1,71 @@
+//! The disk map in small: a character for each segment, or for several.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+use serde_json::Value;
+
+/// Explains the characters.
+pub const LEGEND: &str = "height: live share, ·: free, ◆: write head, ×: being freed";
+/// Characters for the live share of sealed segments.
+const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const OPEN: char = '◆';
+const LEAVING: char = '×';
+const FREE: char = '·';
+
+/// The small map. `map` is the map for the dashboard.
+pub struct SmallMap<'a> {
+    pub map: &'a Value,
+    pub has_colours: bool,
+}
+
+impl SmallMap<'_> {
+    pub fn render(&self, area: Rect, buffer: &mut Buffer) {
+        let cells = self.map["cells"].as_array().map_or(&[][..], Vec::as_slice);
+        let places: Vec<_> = area.positions().collect();
+        let each = cells.len().div_ceil(places.len().max(1)).max(1);
+        for (place, cells) in places.into_iter().zip(cells.chunks(each)) {
+            let character = self.character(cells);
+            buffer[place].set_char(character).set_style(self.style(character));
+        }
+    }
+
+    /// Returns the character of some cells. A write head or a segment that foxy frees is shown even
+    /// if the other cells are sealed.
+    fn character(&self, cells: &[Value]) -> char {
+        let state = |cell: &Value| {
+            let number = cell[1].as_u64().and_then(|number| usize::try_from(number).ok());
+            number.and_then(|number| self.map["states"][number].as_str()).unwrap_or("free")
+        };
+        let has = |states: &[&str]| cells.iter().any(|cell| states.contains(&state(cell)));
+        if has(&["open"]) {
+            return OPEN;
+        }
+        if has(&["copying", "leaving"]) {
+            return LEAVING;
+        }
+        if cells.iter().all(|cell| state(cell) == "free") {
+            return FREE;
+        }
+        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        let each = number(&self.map["segment_bytes"]) * number(&self.map["segments_of_cell"]);
+        let live: u64 = cells.iter().map(|cell| number(&cell[7])).sum();
+        let levels = LEVELS.len() as u64 - 1;
+        let level = (live * levels).div_ceil((each * cells.len() as u64).max(1)).min(levels);
+        LEVELS[usize::try_from(level).unwrap_or(0)]
+    }
+
+    fn style(&self, character: char) -> Style {
+        let style = match character {
+            OPEN | LEAVING => Style::new().bold(),
+            _ => Style::new(),
+        };
+        match character {
+            _ if !self.has_colours => style,
+            OPEN => style.fg(Color::Yellow),
+            LEAVING => style.fg(Color::Red),
+            FREE => style.fg(Color::DarkGray),
+            _ => style.fg(Color::Cyan),
+        }
+    }
+}
