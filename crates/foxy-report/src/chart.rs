@@ -6,6 +6,7 @@ mod bars;
 mod draw;
 pub mod map;
 mod marks;
+mod names;
 mod sheet;
 mod svg;
 mod ticks;
@@ -41,13 +42,19 @@ impl Provenance {
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
     }
 
+    /// Returns the word for a single run. A run in reality is more than a seed of random numbers.
+    fn run(&self) -> &'static str {
+        if self.place == Place::Measured { "run" } else { "seed" }
+    }
+
     fn text(&self) -> String {
         let scale = match (self.scale == 1.0, self.quick) {
             (true, false) => "full scale".into(),
             (true, true) => "quick run".into(),
             (false, _) => format!("scale {}", extent_text(self.scale, self.quick)),
         };
-        let seeds = if self.seeds == 1 { "1 seed".into() } else { format!("{} seeds", self.seeds) };
+        let plural = if self.seeds == 1 { "" } else { "s" };
+        let seeds = format!("{} {}{plural}", self.seeds, self.run());
         let mut text = format!("{} · {scale} · {seeds}", self.place);
         if !self.source.is_empty() {
             text.push_str(&format!(" · after {}", self.source));

@@ -4,7 +4,9 @@
 pub mod bootstrap;
 pub mod chart;
 pub mod comparison;
+mod direction;
 pub mod figure;
+pub mod folder;
 pub mod measurable;
 pub mod number;
 pub mod page;

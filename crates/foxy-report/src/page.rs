@@ -1,11 +1,14 @@
 //! Writes the HTML page of a run: facts, charts and tables in one self-contained text.
 
 mod charts;
+mod grouping;
 mod leap;
+mod measures;
 mod records;
 mod wpb;
 
 pub use charts::charts;
+pub use leap::{Headline, headline};
 
 use crate::chart::{Chart, escape, map::Map};
 use crate::figure::extent_text;
@@ -29,8 +32,9 @@ figure{margin:1.2rem 0}figure>svg{display:block;max-width:100%;height:auto}
 caption{text-align:left;color:#6a6e76;padding-bottom:.35rem}
 th,td{padding:.28rem .8rem .28rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #dedcd4}
 th{font-weight:600;color:#454951;border-bottom-color:#a9abad}.number{text-align:right;white-space:nowrap}
+.wrong{color:#b3261e}.interval,.wrong{white-space:nowrap}
 @media screen and (prefers-color-scheme:dark){body{background:#0f1114;color:#e4e6ea}dt,caption{color:#969ca6}
-th{color:#b9bec7;border-bottom-color:#5a5f68}td{border-bottom-color:#2a2d33}}
+th{color:#b9bec7;border-bottom-color:#5a5f68}td{border-bottom-color:#2a2d33}.wrong{color:#ff8a80}}
 details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-height:1.35}
 @media print{body{background:#fff;padding:0;max-width:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
 ";
@@ -40,12 +44,13 @@ details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-
 pub struct Page {
     title: String,
     body: String,
+    pictures: Vec<String>,
 }
 
 impl Page {
     /// Makes an empty page.
     pub fn new(title: &str) -> Self {
-        Self { title: title.into(), body: String::new() }
+        Self { title: title.into(), body: String::new(), pictures: Vec::new() }
     }
 
     /// Makes a page with the setup and setting of a run. `stopped` is the reason if the run ended
@@ -58,15 +63,26 @@ impl Page {
         warnings: &[String],
     ) -> Self {
         let mut page = Self::new(title);
-        page.setup(setup);
-        page.paragraph(setting);
+        page.run(setup, setting, stopped, warnings);
+        page
+    }
+
+    /// Adds the setup and setting of a run, as [`Page::of_run`] does.
+    pub fn run(
+        &mut self,
+        setup: &Setup,
+        setting: &str,
+        stopped: Option<&str>,
+        warnings: &[String],
+    ) {
+        self.setup(setup);
+        self.paragraph(setting);
         if let Some(reason) = stopped {
-            page.paragraph(&format!("Incomplete: {reason}."));
+            self.paragraph(&format!("Incomplete: {reason}."));
         }
         for warning in warnings {
-            page.paragraph(&format!("Warning: {warning}."));
+            self.paragraph(&format!("Warning: {warning}."));
         }
-        page
     }
 
     /// Adds the command, machine and start time of a run.
@@ -127,6 +143,12 @@ impl Page {
 
     fn figure(&mut self, svg: &str) {
         self.body.extend(["<figure>\n", svg, "</figure>\n"]);
+        self.pictures.push(svg.into());
+    }
+
+    /// Returns the charts and maps of the page as SVG, in their order.
+    pub fn pictures(&self) -> &[String] {
+        &self.pictures
     }
 
     /// Adds a table. Without a caption, pass an empty text.
@@ -135,12 +157,20 @@ impl Page {
         if !caption.is_empty() {
             self.body.push_str(&format!("<caption>{}</caption>\n", escape(caption)));
         }
+        let columns: Vec<bool> =
+            (0..table.columns()).map(|column| table.holds_numbers(column)).collect();
         for (number, row) in table.rows().iter().enumerate() {
             let tag = if number == 0 { "th" } else { "td" };
             self.body.push_str("<tr>");
-            for column in 0..table.columns() {
+            for (column, holds_numbers) in columns.iter().enumerate() {
                 let cell = escape(row.get(column).map_or("", String::as_str));
-                let class = if table.holds_numbers(column) { " class=\"number\"" } else { "" };
+                let is_wrong = cell.contains('✗');
+                let class = match (is_wrong, holds_numbers) {
+                    (true, _) => " class=\"wrong\"",
+                    (false, true) => " class=\"number\"",
+                    (false, false) if cell.ends_with(')') => " class=\"interval\"",
+                    (false, false) => "",
+                };
                 self.body.push_str(&format!("<{tag}{class}>{cell}</{tag}>"));
             }
             self.body.push_str("</tr>\n");

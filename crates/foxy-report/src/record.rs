@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 /// The machine that ran the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Machine {
     /// Model name of the processor.
     pub cpu: String,
@@ -28,12 +29,15 @@ pub struct Setup {
     /// Version of the measuring program.
     pub version: String,
     /// Command with arguments.
+    #[serde(default)]
     pub command: String,
     /// Machine of the run.
+    #[serde(default)]
     pub machine: Machine,
     /// Seed of all random choices of the run.
     pub seed: u64,
     /// Factor for durations and sizes of the experiment; 1 is full scale.
+    #[serde(default = "full")]
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,8 +46,13 @@ pub struct Setup {
     pub started: u64,
 }
 
+const fn full() -> f64 {
+    1.0
+}
+
 /// One measured value with its 95 % interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenMeasure")]
 pub struct Measure {
     /// Name of the measure, such as `requests_per_second`.
     pub name: String,
@@ -67,7 +76,48 @@ pub struct Measure {
     pub repeat: Option<u32>,
 }
 
+/// A measure as a record has it. Scripts leave out the unit, and the interval of a single run.
+#[derive(Deserialize)]
+struct WrittenMeasure {
+    name: String,
+    subject: String,
+    value: f64,
+    #[serde(default)]
+    unit: String,
+    low: Option<f64>,
+    high: Option<f64>,
+    #[serde(default)]
+    repeats: u32,
+    workload: Option<String>,
+    repeat: Option<u32>,
+}
+
+impl From<WrittenMeasure> for Measure {
+    fn from(written: WrittenMeasure) -> Self {
+        let WrittenMeasure { name, subject, value, unit, low, high, repeats, workload, repeat } =
+            written;
+        let (low, high) = (low.unwrap_or(value), high.unwrap_or(value));
+        let measure = Self { name, subject, value, unit, low, high, repeats, workload, repeat };
+        measure.bounded()
+    }
+}
+
 impl Measure {
+    /// Returns whether a value of this measure can lie below 0, because it is a difference.
+    fn is_signed(&self) -> bool {
+        let name = &self.name;
+        ["difference", "minus", "before"].iter().any(|word| name.contains(word))
+            || name.starts_with("gap_to_")
+    }
+
+    /// Cuts the interval at 0 if no value of this measure can lie below 0.
+    fn bounded(mut self) -> Self {
+        if self.value >= 0.0 && !self.is_signed() {
+            self.low = self.low.max(0.0);
+        }
+        self
+    }
+
     /// Makes a measure of a single run, without an interval.
     pub fn once(name: &str, subject: &str, value: f64, unit: &str) -> Self {
         Self {
@@ -91,7 +141,7 @@ impl Measure {
             (measure.value, measure.low, measure.high, measure.repeats) =
                 (summary.mean, summary.low, summary.high, repeats);
         }
-        measure
+        measure.bounded()
     }
 }
 
@@ -256,6 +306,24 @@ pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_ends_at_zero_unless_the_measure_is_a_difference() {
+        let low = |name| Measure::of(name, "foxy", &[1.0, 9.0], "us").low;
+        assert_eq!(low("latency_p50_us"), 0.0);
+        assert!(low("latency_difference_p50_us_to_squid") < -40.0);
+        let old = r#"{"kind":"measure","name":"latency_p50_us","subject":"foxy","value":5.0,"#;
+        let old = format!(r#"{old}"low":-45.8,"high":55.8}}"#);
+        let Record::Measure(old) = serde_json::from_str(&old).expect("a record") else { panic!() };
+        assert_eq!((old.low, old.high), (0.0, 55.8));
+    }
+
+    #[test]
+    fn a_script_may_leave_out_unit_and_interval() {
+        let text = r#"{"kind":"measure","name":"ns","subject":"none","value":149,"low":null}"#;
+        let Record::Measure(read) = serde_json::from_str(text).expect("a record") else { panic!() };
+        assert_eq!((read.low, read.high, read.unit.as_str()), (149.0, 149.0, ""));
+    }
 
     #[test]
     fn classes_and_timelines_read_back_and_carry_their_kind() {

@@ -53,6 +53,18 @@ impl Summary {
         };
         Some(Self { mean, median, low: mean - half, high: mean + half, count })
     }
+
+    /// Summarises ratios: their geometric mean, with an interval that lies above 0. Returns `None`
+    /// without ratios, or if a ratio is not above 0.
+    pub fn of_ratios(ratios: &[f64]) -> Option<Self> {
+        let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        if logarithms.iter().any(|logarithm| !logarithm.is_finite()) {
+            return None;
+        }
+        let Self { mean, median, low, high, count } = Self::of(&logarithms)?;
+        let [mean, median, low, high] = [mean, median, low, high].map(f64::exp);
+        Some(Self { mean, median, low, high, count })
+    }
 }
 
 /// Returns the largest distance between the cumulative distributions of two samples, divided by the

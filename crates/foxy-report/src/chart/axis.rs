@@ -119,6 +119,11 @@ impl Ruler {
         self.start + share * (self.end - self.start)
     }
 
+    /// Returns the smallest and the largest coordinate.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.start.min(self.end), self.start.max(self.end))
+    }
+
     /// Returns the ticks of a horizontal axis, and whether each has a label. A label that would
     /// touch the previous label is left out.
     pub(super) fn labels(&self, size: f64) -> Vec<(&Tick, bool)> {

@@ -81,6 +81,12 @@ pub(super) fn lying_bars(
             sheet.svg.words("fx-tick", (place, bottom + 17.0), Anchor::Middle, &tick.label);
         }
     }
+    sheet.svg.tips = (MARGIN, bottom + 54.0);
+    if x.spacing != Spacing::Linear {
+        for &value in x.shown.iter().filter(|value| x.holds(**value)) {
+            sheet.svg.line("fx-axis", (ruler.at(value), top), (ruler.at(value), bottom));
+        }
+    }
     let colours = colours(series.iter().map(|bars| &bars.look));
     let mut start = top + 6.0;
     for (number, (label, name)) in labels.iter().zip(groups).enumerate() {
@@ -134,14 +140,14 @@ impl Bar<'_> {
         if spacing == Spacing::Linear {
             let (start, tall) = (at(self.top + 0.5), at(self.thick - 1.0));
             let outline = format!("M{} {start}H{}v{tall}H{}z", at(base), at(end), at(base));
-            svg.path(&format!("fx-bar {colour}"), &outline, words);
+            svg.tip(&format!("fx-bar {colour}"), &outline, words);
         }
         if value.has_interval() {
             whisker(svg, ruler, value, middle);
         }
         if spacing != Spacing::Linear {
             let class = if self.is_quoted { "fx-quote" } else { "fx-mark" };
-            svg.path(&format!("{class} {colour}"), &mark(self.which, end, middle), words);
+            svg.tip(&format!("{class} {colour}"), &mark(self.which, end, middle), words);
         }
         for &run in &value.runs {
             svg.dot("fx-run", (ruler.at(run), middle));

@@ -2,6 +2,7 @@
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::bars::lying_bars;
+use super::names::end_names;
 use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, classes, entries};
 use super::svg::{Anchor, width_of};
 use super::ticks::{Ends, Tick, Ticks};
@@ -32,12 +33,12 @@ pub(super) fn chart(chart: &Chart) -> String {
         subtitle.push_str(" · the vertical axis does not start at 0");
     }
     let mut sheet = Sheet::new(&chart.title, &subtitle);
-    sheet.legend(&legend(&plot));
+    sheet.legend(&legend(&plot, &chart.x));
     match &plot {
         Plot::Bars { groups, series } => lying_bars(&mut sheet, &chart.x, &chart.y, groups, series),
         upright => upright_plot(&mut sheet, chart, upright, up),
     }
-    let height = sheet.next + 18.0;
+    let height = sheet.next + 22.0;
     sheet.finish(height)
 }
 
@@ -52,14 +53,28 @@ fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
         with_interval |= value.has_interval();
         with_runs |= !value.runs.is_empty();
     }
-    text.push_str(match (chart.spread, with_interval, with_runs) {
-        (Spread::Confidence, true, _) => " · 95 % intervals",
-        (Spread::Range, true, _) if is_line => " · mean, with a band for the range of the seeds",
-        (Spread::Range, true, _) => " · mean, with a whisker for the range of the seeds",
-        (Spread::Runs, _, true) if is_line => " · line: median, small dots: each seed",
-        (Spread::Runs, _, true) => " · bar: median, small dots: each seed",
-        _ => "",
-    });
+    let (run, what) = (chart.provenance.run(), if is_line { "band" } else { "whisker" });
+    let is_log = chart.x.spacing != Spacing::Linear;
+    let middle = if is_line {
+        "line"
+    } else if is_log {
+        "mark"
+    } else {
+        "bar"
+    };
+    match (chart.spread, with_interval, with_runs) {
+        (Spread::Confidence, true, _) => text.push_str(" · 95 % intervals"),
+        (Spread::Range, true, _) => {
+            text.push_str(&format!(" · mean, with a {what} for the range of the {run}s"));
+        }
+        (Spread::Runs, _, true) if has_only_steps(plot) => {
+            text.push_str(&format!(" · line: median, band: the range of the {run}s"));
+        }
+        (Spread::Runs, _, true) => {
+            text.push_str(&format!(" · {middle}: median, small dots: each {run}"));
+        }
+        _ => {}
+    }
     match skipped {
         0 => {}
         1 => text.push_str(" · 1 point left out: it has no place on the axes"),
@@ -68,6 +83,12 @@ fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
         }
     }
     text
+}
+
+/// Returns whether all lines of ours are staircases, which have no dots.
+fn has_only_steps(plot: &Plot) -> bool {
+    let Plot::Lines(lines) = plot else { return false };
+    lines.iter().all(|line| matches!(line.look, Look::Steps | Look::Quoted))
 }
 
 /// Returns all values of a plot, each with the style of its series. Clouds of dots have no such
@@ -84,13 +105,14 @@ fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '_> {
     }
 }
 
-fn legend(plot: &Plot) -> Vec<Entry> {
+fn legend(plot: &Plot, x: &Axis) -> Vec<Entry> {
     let series: Vec<(Key, Look, &str)> = match plot {
         Plot::Lines(lines) => {
             lines.iter().map(|line| (Key::of(line), line.look, line.name.as_str())).collect()
         }
         Plot::Bars { series, .. } => {
-            series.iter().map(|bars| (Key::Box, bars.look, bars.name.as_str())).collect()
+            let key = if x.spacing == Spacing::Linear { Key::Box } else { Key::Mark };
+            series.iter().map(|bars| (key, bars.look, bars.name.as_str())).collect()
         }
         Plot::Dots(dots) => {
             dots.iter().map(|cloud| (Key::Dot, Look::Solid, cloud.name.as_str())).collect()
@@ -121,7 +143,9 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, 
     sheet.svg.words("fx-caption", (MARGIN, sheet.next + 14.0), Anchor::Start, &chart.y.caption());
     let top = sheet.next + 28.0;
     let left = MARGIN + widest + 8.0;
-    let area = Area { left, right: WIDTH - MARGIN - 8.0, top, bottom: top + PLOT_HEIGHT };
+    let names = end_names(plot);
+    let right = WIDTH - MARGIN - 8.0 - names.as_ref().map_or(0.0, |names| names.width);
+    let area = Area { left, right, top, bottom: top + PLOT_HEIGHT };
     let mut across = Ticks::new(chart.x.spacing, across, 9, Ends::Exact);
     if let Some(ticks) = ticks_at_points(plot) {
         across.ticks = ticks;
@@ -129,10 +153,16 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, 
     let x = Ruler::new(chart.x.spacing, across, area.left + 10.0, area.right - 10.0);
     let y = Ruler::new(chart.y.spacing, up, area.bottom, area.top);
     grid(sheet, area, &x, &y);
+    sheet.svg.tips = (MARGIN, area.bottom + 56.0);
     let caption = (area.right, area.bottom + 40.0);
     sheet.svg.words("fx-caption", caption, Anchor::End, &chart.x.caption());
     match plot {
-        Plot::Lines(lines) => marks::lines(&mut sheet.svg, chart, lines, &x, &y),
+        Plot::Lines(lines) => {
+            marks::lines(&mut sheet.svg, chart, lines, &x, &y);
+            if let Some(names) = names {
+                names.draw(&mut sheet.svg, lines, &x, &y);
+            }
+        }
         Plot::Dots(dots) => marks::dots(&mut sheet.svg, dots, &x, &y),
         Plot::Bars { .. } => {}
     }

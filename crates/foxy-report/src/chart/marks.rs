@@ -2,7 +2,7 @@
 
 use super::axis::Ruler;
 use super::draw::colours;
-use super::sheet::{WIDTH, colour, mark};
+use super::sheet::{colour, mark};
 use super::svg::{Anchor, Svg, at};
 use super::{Chart, Dots, Line, Look, Value};
 use crate::number::readable;
@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 pub(super) const MAX_MARKS: usize = 60;
 /// If a chart has more quoted points than this number, only tooltips give the values of the points.
 const MAX_QUOTED_WORDS: usize = 8;
-/// Width in pixels that the text beside a quoted point needs. If the point is nearer to the
-/// picture's right edge, its text is on its left.
-const ROOM: f64 = 140.0;
+/// Width in pixels that the text beside a quoted point needs. If the point is nearer to the right
+/// end of the axis, its text is on its left.
+const ROOM: f64 = 98.0;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {
     let colours = colours(lines.iter().map(|line| &line.look));
@@ -23,9 +23,14 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
     for (line, colour) in lines.iter().zip(&colours) {
         let is_band = line.look != Look::Quoted;
         if is_band && line.points.iter().any(|(_, value)| value.has_interval()) {
-            let upper = line.points.iter().map(|(right, value)| place(*right, value.high));
-            let lower = line.points.iter().rev().map(|(right, value)| place(*right, value.low));
-            let outline: Vec<String> = upper.chain(lower).collect();
+            let end = |of: fn(&Value) -> f64| {
+                let ends = line.points.iter().map(move |(right, value)| (*right, of(value)));
+                if line.look == Look::Steps { staircase(ends) } else { ends.collect() }
+            };
+            let (upper, mut lower) = (end(|value| value.high), end(|value| value.low));
+            lower.reverse();
+            let corners = upper.into_iter().chain(lower).map(|(right, up)| place(right, up));
+            let outline: Vec<String> = corners.collect();
             svg.path(&format!("fx-band {colour}"), &format!("M{}z", outline.join("L")), "");
         }
     }
@@ -40,11 +45,13 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
             if matches!(line.look, Look::Dashed | Look::Quoted) { " fx-dashed" } else { "" };
         let thin = if is_quoted || line.points.len() > MAX_MARKS { " fx-thin" } else { "" };
         let outline = outline(line, x, y);
-        if line.look != Look::Quoted || line.points.len() > 1 {
-            svg.path(&format!("fx-line {colour}{dashes}{thin}"), &outline, &line.name);
-        }
+        let class = format!("fx-line {colour}{dashes}{thin}");
         if line.look == Look::Steps || line.points.len() > MAX_MARKS {
+            svg.tip(&class, &outline, &in_words(line, chart));
             continue;
+        }
+        if line.look != Look::Quoted || line.points.len() > 1 {
+            svg.path(&class, &outline, &line.name);
         }
         for (right, value) in &line.points {
             let place = (x.at(*right), y.at(value.value));
@@ -64,10 +71,10 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
                 with_interval(value, &chart.y.unit)
             );
             let class = if is_quoted { "fx-quote" } else { "fx-mark" };
-            svg.path(&format!("{class} {colour}"), &mark(number, place.0, place.1), &words);
+            svg.tip(&format!("{class} {colour}"), &mark(number, place.0, place.1), &words);
             if is_quoted && with_words {
                 let text = format!("paper: {}", quoted_text(value));
-                let is_near_the_end = place.0 > WIDTH - ROOM;
+                let is_near_the_end = place.0 > x.ends().1 - ROOM;
                 let (offset, anchor) =
                     if is_near_the_end { (-8.0, Anchor::End) } else { (8.0, Anchor::Start) };
                 let place = (place.0 + offset, place.1 - 7.0);
@@ -75,6 +82,29 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
             }
         }
     }
+}
+
+/// Returns the corners of a staircase: each value continues to the right until the next point.
+fn staircase(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::new();
+    for (right, up) in points {
+        corners.extend(corners.last().map(|&(_, before)| (right, before)));
+        corners.push((right, up));
+    }
+    corners
+}
+
+/// Returns the tooltip of a line without marks: a few of its points.
+fn in_words(line: &Line, chart: &Chart) -> String {
+    let last = line.points.len() - 1;
+    let mut numbers: Vec<usize> = (0..=4).map(|quarter| last * quarter / 4).collect();
+    numbers.dedup();
+    let point = |number: usize| {
+        let (right, value) = &line.points[number];
+        format!("{}, {}", amount(*right, &chart.x.unit), amount(value.value, &chart.y.unit))
+    };
+    let points: Vec<String> = numbers.into_iter().map(point).collect();
+    format!("{}{}", said(&line.name), points.join("; "))
 }
 
 fn quoted_text(value: &Value) -> String {
@@ -85,7 +115,7 @@ fn quoted_text(value: &Value) -> String {
     }
 }
 
-/// Returns the SVG path of a line. A line of the style `Look::Steps` is a staircase.
+/// Returns the SVG path of a line. A line of the style [`Look::Steps`] is a staircase.
 fn outline(line: &Line, x: &Ruler, y: &Ruler) -> String {
     let mut outline = String::new();
     for (number, (right, value)) in line.points.iter().enumerate() {
@@ -140,7 +170,8 @@ pub(super) fn dots(svg: &mut Svg, dots: &[Dots], x: &Ruler, y: &Ruler) {
             })
             .collect();
         if !outline.is_empty() {
-            svg.path(&format!("fx-dots {}", colour(number)), &outline, &cloud.name);
+            let words = format!("{}{} points", said(&cloud.name), cloud.points.len());
+            svg.tip(&format!("fx-dots {}", colour(number)), &outline, &words);
         }
     }
 }

@@ -101,7 +101,7 @@ impl Sheet {
         let (width, height) = (at(WIDTH), at(height.ceil()));
         let (label, body) = (escape(&self.label), self.svg.text);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fx\" role=\"img\" aria-label=\"{label}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fx\" role=\"group\" aria-label=\"{label}\" \
              viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
              <style>\n{SHEET}</style>\n\
              <rect class=\"fx-ground\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\n{body}</svg>\n"
@@ -155,6 +155,11 @@ const SHEET: &str = "\
 .fx-bar{fill:currentColor;fill-opacity:.88}.fx-whisker{stroke:#1b1d22;stroke-width:1.2;stroke-opacity:.75}
 .fx-note{font-size:11px;fill:#6a6e76}.fx-halo{paint-order:stroke;stroke:#fdfdfb;stroke-width:3.5;stroke-linejoin:round}.fx-paper{color:#1b1d22}.fx-bar.fx-paper{fill-opacity:.62}.fx-cut,.fx-run{fill:currentColor;color:#1b1d22}
 .fx-quote{fill:#fdfdfb;stroke:currentColor;stroke-width:2}.fx-run{stroke:#fdfdfb;stroke-width:.6}.fx-line.fx-paper{stroke-width:1.4}
+.fx-leader{fill:none;stroke:currentColor;stroke-width:1}
+.fx-end{font-size:12px;font-weight:600;fill:currentColor}
+.fx-tip{outline:none}.fx-say{font-size:12px;font-weight:600;fill:#1b1d22;visibility:hidden}
+.fx-tip:focus>.fx-say{visibility:visible}
+.fx-tip:focus>path{stroke:#1b1d22;stroke-opacity:1;stroke-width:2.5}
 .fx-dots{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;stroke-opacity:.62}
 .fx-c0{color:#0b66b0}.fx-c1{color:#d1560a}.fx-c2{color:#00886a}.fx-c3{color:#b4589a}.fx-c4{color:#b88300}.fx-c5{color:#3aa0dc}.fx-c6{color:#6b4fb3}.fx-c7{color:#5a6068}
 .fx-free{fill:#f1efe8}.fx-frame{fill:none;stroke:#a9abad;stroke-width:1}.fx-cell{fill:none;stroke:currentColor;stroke-width:1;shape-rendering:crispEdges}
@@ -162,6 +167,7 @@ const SHEET: &str = "\
 @media screen and (prefers-color-scheme:dark){
 .fx-ground{fill:#16181c}.fx-title{fill:#eceef1}.fx-sub{fill:#969ca6}.fx-caption{fill:#b9bec7}.fx-tick,.fx-value{fill:#a0a6b0}.fx-name{fill:#d7dae0}
 .fx-note{fill:#969ca6}.fx-halo{stroke:#16181c}.fx-paper{color:#eceef1}.fx-cut,.fx-run{color:#eceef1}.fx-run{stroke:#16181c}.fx-quote{fill:#16181c;stroke:currentColor}
+.fx-say{fill:#eceef1}.fx-tip:focus>path{stroke:#eceef1}
 .fx-grid{stroke:#2a2d33}.fx-axis,.fx-frame{stroke:#5a5f68}.fx-mark{stroke:#16181c}.fx-whisker{stroke:#eceef1}
 .fx-c0{color:#5aaef0}.fx-c1{color:#f58a4b}.fx-c2{color:#3ccba6}.fx-c3{color:#e49ccf}.fx-c4{color:#f0bd49}.fx-c5{color:#a3d8f7}.fx-c6{color:#b3a0f0}.fx-c7{color:#b4bac4}
 .fx-free{fill:#24272c}.fx-m1{color:#2b4a63}.fx-m2{color:#2f6897}.fx-m3{color:#4290cc}.fx-m4{color:#7db9e8}.fx-m5{color:#d3e9fa}

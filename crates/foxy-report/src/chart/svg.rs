@@ -36,6 +36,8 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Svg {
     pub(super) text: String,
+    /// The place where the picture writes the tooltip of the element with the keyboard's focus.
+    pub(super) tips: (f64, f64),
 }
 
 impl Svg {
@@ -62,6 +64,18 @@ impl Svg {
     pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64)) {
         let (x, y) = (at(x), at(y));
         self.push(&format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2\"/>"));
+    }
+
+    /// Adds an SVG path with a tooltip. The keyboard reaches the path, and the picture then shows
+    /// the tooltip at the place `tips`.
+    pub(super) fn tip(&mut self, class: &str, outline: &str, words: &str) {
+        let (words, (x, y)) = (escape(words), self.tips);
+        let (x, y) = (at(x), at(y));
+        self.push(&format!(
+            "<g class=\"fx-tip\" tabindex=\"0\" role=\"img\" aria-label=\"{words}\">\
+             <path class=\"{class}\" d=\"{outline}\"><title>{words}</title></path>\
+             <text class=\"fx-say\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{words}</text></g>"
+        ));
     }
 
     /// Adds an SVG path. `words` is its tooltip, which is left out if `words` is empty.

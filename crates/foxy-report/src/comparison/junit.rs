@@ -1,7 +1,7 @@
 //! Writes a comparison as a JUnit report for continuous integration. The report has a test case for
 //! each proxy under each workload, and for each limit of `--fail-if`.
 
-use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
+use super::{INCOMPLETE, is_incomplete, subjects, workloads, wrong_answers};
 use crate::chart::escape;
 use crate::record::Record;
 
@@ -46,17 +46,9 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// Returns the test case that fails if a proxy's answers had errors or wrong bytes. If the workload
-/// injects a fault, requests may fail while it lasts. The case then counts only errors outside that
-/// time.
+/// Returns the test case that fails if a proxy's answers had errors or wrong bytes.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
-    let outside = "errors_outside_fault";
-    let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
-    let wrong = ["wrong_bytes", errors].into_iter().filter_map(|name| {
-        let measure = result(records, workload, subject, name)?;
-        (measure.value > 0.0).then(|| format!("{name} is {}", measure.value))
-    });
-    let wrong: Vec<String> = wrong.collect();
+    let wrong = wrong_answers(records, workload, subject);
     let failure = (!wrong.is_empty()).then(|| wrong.join(", "));
     Case::new(subject, "gives whole and right answers", Outcome::of(failure))
 }

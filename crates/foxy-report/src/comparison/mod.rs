@@ -6,16 +6,19 @@
 //! the baseline, and its values are divided by each other proxy's.
 
 mod junit;
+mod matrix;
 mod page;
 mod summary;
 mod words;
 
 pub use junit::{Check, junit};
-pub use page::page;
-pub use summary::{WITH_RATIOS, summarise};
+pub use matrix::overview;
+pub use page::{add, page};
+pub use summary::{WITH_RATIOS, summarise, with_results};
 use words::table;
 pub use words::{markdown, tables, verdicts};
 
+use crate::number::significant;
 use crate::record::{Measure, Record};
 
 /// Separates the name of a workload from the requests per second that the load generator sends:
@@ -67,6 +70,18 @@ fn result<'a>(
             && measure.subject == subject
             && measure.name == name
     })
+}
+
+/// Returns the faults of a proxy's answers under a workload: errors and wrong bytes. If the
+/// workload injects a fault, requests may fail while it lasts. Then only errors outside that time count.
+fn wrong_answers(records: &[Record], workload: &str, subject: &str) -> Vec<String> {
+    let outside = "errors_outside_fault";
+    let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
+    let wrong = ["wrong_bytes", errors].into_iter().filter_map(|name| {
+        let measure = result(records, workload, subject, name)?;
+        (measure.value > 0.0).then(|| format!("{name} is {}", significant(measure.value, 3)))
+    });
+    wrong.collect()
 }
 
 /// Returns whether the run ended early: its last record is not [`Record::End`].

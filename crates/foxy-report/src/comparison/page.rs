@@ -1,9 +1,9 @@
-//! Writes the HTML page of a comparison: verdicts, a table and charts per workload, latency over
-//! load, and the setups of the proxies.
+//! Writes the HTML page of a comparison: the overview, charts, a table and sentences per workload,
+//! latency over load, and the setups of the proxies.
 
-use super::{
-    AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads,
-};
+use super::matrix::{self, MARKS, Matrix, faults, matrices};
+use super::words::verdicts_under;
+use super::{AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, workloads};
 use crate::chart::{
     Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
 };
@@ -15,11 +15,28 @@ use crate::statistics::mean;
 /// Returns the comparison as HTML.
 pub fn page(records: &[Record]) -> String {
     let mut page = Page::new("Proxies compared");
+    add(&mut page, records);
+    page.html()
+}
+
+/// Adds a comparison to a page: the overview first, then each workload.
+pub fn add(page: &mut Page, records: &[Record]) {
+    let provenance = provenance(records);
     if is_incomplete(records) {
         page.paragraph(INCOMPLETE);
     }
-    for sentence in verdicts(records) {
-        page.paragraph(&sentence);
+    let overview = matrices(records);
+    for Matrix { caption, table } in &overview {
+        page.table(caption, table);
+    }
+    if !overview.is_empty() {
+        page.paragraph(MARKS);
+    }
+    for fault in faults(records) {
+        page.paragraph(&fault);
+    }
+    for chart in matrix::charts(records, &provenance) {
+        page.chart(&chart);
     }
     for record in records {
         match record {
@@ -30,15 +47,16 @@ pub fn page(records: &[Record]) -> String {
             _ => {}
         }
     }
-    let provenance = provenance(records);
     for workload in workloads(records) {
         page.heading(workload);
-        charts(&mut page, records, workload, &provenance);
+        charts(page, records, workload, &provenance);
         page.table("means over the repeats, with 95 % intervals", &table(records, workload));
+        for sentence in verdicts_under(records, workload) {
+            page.paragraph(&sentence);
+        }
     }
-    latency_over_load(&mut page, records, &provenance);
+    latency_over_load(page, records, &provenance);
     page.set_ups(records);
-    page.html()
 }
 
 /// Returns the provenance of all charts of the page. It gives the number of repeats as the number
@@ -65,7 +83,7 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
         .collect();
     if processor.iter().any(Option::is_some) {
         page.chart(&Chart {
-            title: format!("{workload}: CPU time per request"),
+            title: format!("{workload}: CPU time per request (lower is better)"),
             provenance: provenance.clone(),
             spread: Spread::Confidence,
             x: Axis::linear("CPU time per request", "µs"),
@@ -83,13 +101,13 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
     let distributions =
         lines(&subjects, Look::Steps, |subject| distribution(records, workload, subject));
     if !distributions.is_empty() {
-        let title = format!("{workload}: distribution of latency");
+        let title = format!("{workload}: distribution of latency (further left is better)");
         page.chart(&Chart::distribution(title, "latency", provenance.clone(), distributions));
     }
     let timelines = lines(&subjects, Look::Steps, |subject| timeline(records, workload, subject));
     if !timelines.is_empty() {
         page.chart(&Chart {
-            title: format!("{workload}: requests a second over the run"),
+            title: format!("{workload}: requests a second over the run (higher is better)"),
             provenance: provenance.clone(),
             spread: Spread::Confidence,
             x: Axis::linear("share of the run's requests", "").showing(0.0).showing(1.0),
@@ -166,7 +184,7 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
                 rates.iter().filter_map(point).collect()
             };
             page.chart(&Chart {
-                title: format!("{name}: {words} over load"),
+                title: format!("{name}: {words} over load (lower is better)"),
                 provenance: provenance.clone(),
                 spread: Spread::Confidence,
                 x: Axis::linear("offered", "1/s").showing(0.0),

@@ -5,6 +5,7 @@
 //! affects both values, and so the ratio less than either value.
 
 use super::{in_order, measures, subjects, workloads};
+use crate::Summary;
 use crate::record::{Measure, Record};
 
 /// Measures for which the summary adds the first proxy's ratio to each other proxy, named
@@ -31,6 +32,20 @@ pub fn summarise(records: &[Record]) -> Vec<Record> {
         }
     }
     results.into_iter().map(Record::Measure).collect()
+}
+
+/// Appends the summary of all repeats, unless the records already have one. An interrupted run did
+/// not write it.
+pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
+    let has_results =
+        measures(&records).any(|measure| measure.repeat.is_none() && measure.workload.is_some());
+    if !has_results {
+        let end = records.pop_if(|record| matches!(record, Record::End { .. }));
+        let results = summarise(&records);
+        records.extend(results);
+        records.extend(end);
+    }
+    records
 }
 
 fn repeats<'a>(
@@ -74,22 +89,38 @@ fn means(records: &[Record], workload: &str, subject: &str) -> Vec<Measure> {
 }
 
 fn ratios(records: &[Record], workload: &str, first: &str, other: &str) -> Vec<Measure> {
-    let ratio = |name: &&str| {
-        let value = |subject, repeat| {
-            let mut of_it = repeats(records, workload, subject);
-            of_it
-                .find(|measure| measure.name == *name && measure.repeat == repeat)
-                .map(|measure| measure.value)
-        };
-        let own = repeats(records, workload, first).filter(|measure| measure.name == *name);
-        let ratios: Vec<f64> = own
-            .filter_map(|measure| Some(measure.value / value(other, measure.repeat)?))
-            .filter(|ratio| ratio.is_finite())
-            .collect();
-        let measure = Measure::of(&format!("{name}_ratio_to_{other}"), first, &ratios, "ratio");
-        (!ratios.is_empty()).then(|| Measure { workload: Some(workload.into()), ..measure })
+    let measure = |name: &&str| {
+        let Summary { mean, low, high, count, .. } = ratio(records, workload, name, first, other)?;
+        let repeats = u32::try_from(count).unwrap_or(u32::MAX);
+        let name = format!("{name}_ratio_to_{other}");
+        let workload = Some(workload.into());
+        let measure = Measure::once(&name, first, mean, "ratio");
+        Some(Measure { low, high, repeats, workload, ..measure })
     };
-    WITH_RATIOS.iter().filter_map(ratio).collect()
+    WITH_RATIOS.iter().filter_map(measure).collect()
+}
+
+/// Returns the ratio of a measure of `upper` to the measure of `lower`: the geometric mean over the
+/// repeats. A repeat in which one of the two proxies has no value above 0 does not count.
+pub(super) fn ratio(
+    records: &[Record],
+    workload: &str,
+    name: &str,
+    upper: &str,
+    lower: &str,
+) -> Option<Summary> {
+    let value = |subject, repeat| {
+        let mut of_it = repeats(records, workload, subject);
+        of_it
+            .find(|measure| measure.name == name && measure.repeat == repeat)
+            .map(|measure| measure.value)
+    };
+    let own = repeats(records, workload, upper).filter(|measure| measure.name == name);
+    let ratios: Vec<f64> = own
+        .filter_map(|measure| Some(measure.value / value(lower, measure.repeat)?))
+        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        .collect();
+    Summary::of_ratios(&ratios)
 }
 
 #[cfg(test)]
@@ -103,7 +134,10 @@ mod tests {
         let results = summarise(&records());
         let ratio = result(&results, "memory-hit", "foxy", "cpu_us_per_request_ratio_to_nginx");
         let ratio = ratio.expect("made");
-        assert_eq!((ratio.value, ratio.low, ratio.high, ratio.repeats), (0.5, 0.5, 0.5, 3));
+        assert_eq!(ratio.repeats, 3);
+        for end in [ratio.value, ratio.low, ratio.high] {
+            assert!((end - 0.5).abs() < 1e-9, "{ratio:?}");
+        }
         let mean = result(&results, "memory-hit", "nginx", "cpu_us_per_request").expect("made");
         assert_eq!((mean.value, mean.unit.as_str()), (24.0, "us"));
         assert!(mean.low < 24.0 && mean.high > 24.0);

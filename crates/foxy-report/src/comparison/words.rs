@@ -1,6 +1,9 @@
-//! Describes a comparison in text: sentences about the first proxy, and a table per workload.
+//! Describes a comparison in text: a table per workload, and sentences about the first proxy.
 
+use super::matrix::{MARKS, Matrix, faults, matrices};
+use super::summary::ratio;
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
+use crate::Summary;
 use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
@@ -28,13 +31,17 @@ const COLUMNS: [(&str, &str, f64); 18] = [
     ("errors_outside_fault", "errors outside it", 1.0),
 ];
 
-/// Formats a mean and its interval with three digits: `14 (12.9–15.1)`.
-fn with_interval(measure: &Measure, factor: f64) -> String {
-    let digits = |value: f64| significant(value * factor, 3);
-    if measure.repeats < 2 || measure.low >= measure.high {
-        return digits(measure.value);
-    }
-    format!("{} ({}–{})", digits(measure.value), digits(measure.low), digits(measure.high))
+/// Formats a value and the ends of its interval with three digits: `14 (12.9–15.1)`. Leaves out an
+/// interval without width.
+pub(super) fn between(value: f64, low: f64, high: f64) -> String {
+    let [value, low, high] = [value, low, high].map(|value| significant(value, 3));
+    if low == high { value } else { format!("{value} ({low}–{high})") }
+}
+
+/// Formats a mean and its interval, multiplied by `factor`.
+pub(super) fn with_interval(measure: &Measure, factor: f64) -> String {
+    let Measure { value, low, high, .. } = measure;
+    between(value * factor, low * factor, high * factor)
 }
 
 /// Returns the table of a workload, with a row per proxy.
@@ -64,34 +71,37 @@ pub fn tables(records: &[Record]) -> String {
 /// Returns sentences on the CPU time and request rate of the first proxy relative to each other
 /// proxy, under each workload.
 pub fn verdicts(records: &[Record]) -> Vec<String> {
-    let of_workload = |workload: &&str| {
-        let subjects = subjects(records, workload);
-        let Some((first, others)) = subjects.split_first() else { return Vec::new() };
-        let ratio = |name: &str, other: &str| {
-            result(records, workload, first, &format!("{name}_ratio_to_{other}"))
-        };
-        let sentence = |other: &&str| {
-            let processor = ratio("cpu_us_per_request", other);
-            let rate = ratio("requests_per_second", other);
-            let parts = [
-                processor.map(|it| {
-                    format!("takes {} × the CPU of {other}{}", with_interval(it, 1.0), doubt(it))
-                }),
-                rate.map(|it| {
-                    format!("answers {} × as many requests{}", with_interval(it, 1.0), doubt(it))
-                }),
-            ];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            (!parts.is_empty()).then(|| format!("{workload}: {first} {}.", parts.join(" and ")))
-        };
-        others.iter().filter_map(sentence).collect()
+    let sentences = |workload: &str| {
+        let sentences = verdicts_under(records, workload);
+        sentences.into_iter().map(|sentence| format!("{workload}: {sentence}")).collect::<Vec<_>>()
     };
-    workloads(records).iter().flat_map(of_workload).collect()
+    workloads(records).into_iter().flat_map(sentences).collect()
+}
+
+/// Returns the sentences under one workload.
+pub(super) fn verdicts_under(records: &[Record], workload: &str) -> Vec<String> {
+    let subjects = subjects(records, workload);
+    let Some((first, others)) = subjects.split_first() else { return Vec::new() };
+    let sentence = |other: &&str| {
+        let ratio = |name: &str| ratio(records, workload, name, first, other);
+        let text = |it: Summary| (between(it.mean, it.low, it.high), doubt(&it));
+        let parts = [
+            ratio("cpu_us_per_request")
+                .map(text)
+                .map(|(times, doubt)| format!("takes {times} × the CPU of {other}{doubt}")),
+            ratio("requests_per_second")
+                .map(text)
+                .map(|(times, doubt)| format!("answers {times} × as many requests{doubt}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{first} {}.", parts.join(" and ")))
+    };
+    others.iter().filter_map(sentence).collect()
 }
 
 /// Returns the caveat to print after a ratio: it has no interval, or its interval contains 1.
-fn doubt(ratio: &Measure) -> &'static str {
-    match ratio.repeats {
+fn doubt(ratio: &Summary) -> &'static str {
+    match ratio.count {
         0 | 1 => " (one repeat: no interval)",
         _ if ratio.low <= 1.0 && ratio.high >= 1.0 => " (no difference shown)",
         _ => "",
@@ -104,12 +114,19 @@ pub fn markdown(records: &[Record]) -> String {
     if is_incomplete(records) {
         text.push_str(&format!("**{INCOMPLETE}**\n\n"));
     }
-    for sentence in verdicts(records) {
-        text.push_str(&format!("- {sentence}\n"));
+    for Matrix { caption, table } in matrices(records) {
+        text.push_str(&format!("{caption}\n\n{}\n", table.markdown()));
+    }
+    text.push_str(&format!("{MARKS}\n\n"));
+    for fault in faults(records) {
+        text.push_str(&format!("- {fault}\n"));
     }
     text.push_str("\nMeans over the repeats, with 95 % intervals; compare within a table.\n");
     for workload in workloads(records) {
         text.push_str(&format!("\n## {workload}\n\n{}", table(records, workload).markdown()));
+        for (number, sentence) in verdicts_under(records, workload).iter().enumerate() {
+            text.push_str(&format!("{}- {sentence}\n", if number == 0 { "\n" } else { "" }));
+        }
     }
     let mut section = |head: &str, line: &dyn Fn(&Record) -> Option<String>| {
         let lines: String = records.iter().filter_map(line).collect();
@@ -150,12 +167,7 @@ mod tests {
 
     #[test]
     fn a_ratio_that_may_be_one_shows_no_difference() {
-        let ratio = |low, high, repeats| Measure {
-            low,
-            high,
-            repeats,
-            ..Measure::once("cpu_us_per_request_ratio_to_nginx", "foxy", 0.9, "ratio")
-        };
+        let ratio = |low, high, count| Summary { mean: 0.9, median: 0.9, low, high, count };
         assert_eq!(doubt(&ratio(0.8, 1.0, 3)), " (no difference shown)");
         assert_eq!(doubt(&ratio(0.8, 0.95, 3)), "");
         assert_eq!(doubt(&ratio(0.9, 0.9, 1)), " (one repeat: no interval)");

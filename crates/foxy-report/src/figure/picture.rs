@@ -14,8 +14,10 @@ pub fn charts(rows: &[FigureRow], quick: bool) -> Vec<Chart> {
             None => groups.push(vec![row]),
         }
     }
-    let says_something =
-        |group: &&Vec<&FigureRow>| group.len() > 1 || quoted_of(group[0]).is_some();
+    let says_something = |group: &&Vec<&FigureRow>| {
+        let differ = group.iter().any(|row| row.ours != group[0].ours);
+        differ || group.iter().any(|row| quoted_of(row).is_some())
+    };
     groups.iter().filter(says_something).map(|group| chart(group, quick)).collect()
 }
 
@@ -42,7 +44,12 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
     let values: Vec<f64> = values.flat_map(|value| [value.value, value.low, value.high]).collect();
     let runs = rows.iter().any(|row| !row.runs.is_empty());
     Chart {
-        title: format!("{}: {}", name(&first.figure), subject(first, has_quotes)),
+        title: format!(
+            "{}: {}{}",
+            name(&first.figure),
+            subject(first, has_quotes),
+            better(&first.unit)
+        ),
         provenance: Provenance {
             source: String::new(),
             place: first.place,
@@ -51,9 +58,18 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
             seeds: rows.iter().map(|row| row.seeds).max().unwrap_or(0),
         },
         spread: if runs { Spread::Runs } else { Spread::Range },
-        x: Axis::fitting(&first.unit, values.into_iter()),
+        x: Axis::fitting(if first.unit == "1" { "" } else { &first.unit }, values.into_iter()),
         y: Axis::linear("", ""),
         plot: Plot::Bars { groups: rows.iter().map(|row| group(row)).collect(), series },
+    }
+}
+
+/// Returns the remark on which values in a unit are better, or an empty text.
+fn better(unit: &str) -> &'static str {
+    match unit {
+        "chunks" | "ms" | "minutes" | "s" | "times as long" => " (lower is better)",
+        _ if unit.ends_with("/s") => " (higher is better)",
+        _ => "",
     }
 }
 

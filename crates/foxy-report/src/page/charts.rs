@@ -1,26 +1,23 @@
 //! Makes charts from run records: pictures and rows of figures, the Wisconsin Proxy Benchmark,
 //! values over the fill of a cache or over time, distributions, and measures of several subjects.
 
-use super::{leap, wpb};
-use crate::chart::{
-    Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
-};
+use super::grouping::{grouped, spoken};
+use super::{leap, measures, wpb};
+use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times};
+use crate::direction::better;
 use crate::figure;
-use crate::record::{Measure, Record, Timeline};
+use crate::record::{Record, Timeline};
 use crate::statistics::mean;
-
-/// A page draws at most this number of measures as bars.
-const MAX_MEASURES: usize = 12;
 
 /// Returns the charts of a run, in the order of a page.
 pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
-    let (mut rows, mut measures, mut timelines) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut all, mut timelines) = (Vec::new(), Vec::new(), Vec::new());
     let (mut charts, mut distributions) = (Vec::new(), Vec::new());
     for record in records {
         match record {
             Record::Picture { chart, .. } => charts.push(chart.clone()),
             Record::FigureRow(row) => rows.push(row.clone()),
-            Record::Measure(measure) => measures.push(measure),
+            Record::Measure(measure) => all.push(measure),
             Record::Timeline(timeline) => timelines.push(timeline),
             Record::Histogram { name, subject, quantiles, .. } => {
                 distributions.push((name.as_str(), (subject.as_str(), quantiles.as_slice())));
@@ -29,22 +26,27 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
         }
     }
     charts.extend(figure::charts(&rows, provenance.quick));
-    charts.extend(leap::charts(&measures, provenance));
-    charts.extend(wpb::charts(&measures, provenance));
+    charts.extend(leap::charts(&all, provenance));
+    charts.extend(wpb::charts(&all, provenance));
     charts.extend(over_fill(&timelines, provenance));
     if !timelines.iter().any(|timeline| timeline.name == FILL) {
         charts.extend(over_time(&timelines, provenance));
     }
     for (name, group) in grouped(distributions) {
-        let title = format!("Distribution of {}", spoken(name));
+        let title = format!("Distribution of {}{}", spoken(name), further_left(name));
         let lines = grouped(group).into_iter().map(|(subject, runs)| distribution(subject, &runs));
         let lines = lines.collect();
         charts.push(Chart::distribution(title, &spoken(name), provenance.clone(), lines));
     }
     if charts.is_empty() {
-        charts.extend(of_measures(&measures, provenance));
+        charts.extend(measures::charts(&all, provenance));
     }
     charts
+}
+
+/// Returns the remark on a distribution of times: the better line lies further left.
+fn further_left(name: &str) -> &'static str {
+    if better(name).contains("lower") { " (further left is better)" } else { "" }
 }
 
 /// Makes the line of a subject (a measured proxy, scheme or engine). The line shows which share of
@@ -96,7 +98,7 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         found.map_or("", |timeline| timeline.unit.as_str())
     };
     let chart = |(name, group): (&str, Vec<(&str, Steps)>)| Chart {
-        title: format!("{} while the cache fills", spoken(name)),
+        title: format!("{} while the cache fills{}", spoken(name), better(name)),
         provenance: provenance.clone(),
         spread: Spread::Runs,
         x: Axis::linear("cachable misses / cache size", ""),
@@ -144,7 +146,7 @@ fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         points: timeline.points.iter().map(|&(time, y)| (time, Value::exact(y))).collect(),
     };
     let chart = |(name, group): (&str, Vec<&Timeline>)| Chart {
-        title: format!("{} over time", spoken(name)),
+        title: format!("{} over time{}", spoken(name), better(name)),
         provenance: provenance.clone(),
         spread: Spread::default(),
         x: Axis::linear("time", "s"),
@@ -152,50 +154,4 @@ fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         plot: Plot::Lines(group.iter().map(line).collect()),
     };
     grouped(named).into_iter().map(chart).collect()
-}
-
-/// Draws a chart of bars for each measure that at least two subjects have with different values.
-/// Leaves out measures of a workload or of a single repeat.
-fn of_measures(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
-    let whole = measures.iter().filter(|one| one.workload.is_none() && one.repeat.is_none());
-    let named = whole.map(|measure| (measure.name.as_str(), *measure)).collect();
-    let groups = grouped(named).into_iter().filter(|(_, group)| {
-        let differ = group.iter().any(|measure| measure.value != group[0].value);
-        group.len() > 1 && differ
-    });
-    let chart = |(name, group): (&str, Vec<&Measure>)| {
-        let values: Vec<Option<Value>> = group
-            .iter()
-            .map(|measure| Some(Value::between(measure.value, measure.low, measure.high)))
-            .collect();
-        let all = values.iter().flatten().map(|value| value.value).collect::<Vec<_>>();
-        Chart {
-            title: spoken(name),
-            provenance: provenance.clone(),
-            spread: Spread::Confidence,
-            x: Axis::fitting(&format!("{}, {}", spoken(name), group[0].unit), all.into_iter()),
-            y: Axis::linear("", ""),
-            plot: Plot::Bars {
-                groups: group.iter().map(|measure| measure.subject.clone()).collect(),
-                series: vec![Bars { name: spoken(name), look: Look::Solid, values }],
-            },
-        }
-    };
-    groups.take(MAX_MEASURES).map(chart).collect()
-}
-
-/// Groups values by name, in order of first occurrence.
-pub(super) fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
-    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
-    for (name, value) in named {
-        match groups.iter_mut().find(|group| group.0 == name) {
-            Some(group) => group.1.push(value),
-            None => groups.push((name, vec![value])),
-        }
-    }
-    groups
-}
-
-fn spoken(name: &str) -> String {
-    name.replace('_', " ")
 }

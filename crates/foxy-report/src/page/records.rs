@@ -1,7 +1,7 @@
 //! Makes pages from run records: facts and charts first, then rows of figures and measures.
 
-use super::Page;
 use super::charts::charts;
+use super::{Headline, Page, headline};
 use crate::chart::Provenance;
 use crate::figure::{FigureRow, Place, figure_table};
 use crate::number::readable;
@@ -23,6 +23,9 @@ impl Page {
     /// Adds all records of a run: facts, charts, then tables. The scale of a setup record replaces
     /// the scale of `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
+        if let Some(headline) = headline(records) {
+            self.headline(&headline);
+        }
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
             match record {
@@ -56,6 +59,15 @@ impl Page {
         self.classes(&classes);
     }
 
+    /// Adds the headline of a run of LEAP.
+    pub fn headline(&mut self, headline: &Headline) {
+        for sentence in &headline.sentences {
+            self.paragraph(sentence);
+        }
+        let caption = "medians of the differences between answers to the same requests";
+        self.table(caption, &headline.table);
+    }
+
     /// Adds the command line and configuration of each measured proxy.
     pub fn set_ups(&mut self, records: &[Record]) {
         let found = records.iter().filter_map(|record| match record {
@@ -77,7 +89,8 @@ impl Page {
         }
     }
 
-    fn figure_rows(&mut self, rows: &[FigureRow]) {
+    /// Adds the rows of figures as a table, if there are any.
+    pub(crate) fn figure_rows(&mut self, rows: &[FigureRow]) {
         if !rows.is_empty() {
             self.heading("Figures of the seeds");
             self.table("quoted, ours, and what that amounts to", &figure_table(rows));

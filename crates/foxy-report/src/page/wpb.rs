@@ -2,6 +2,7 @@
 //! of paper 003. A workload such as `wpb-32-phase-1` names the number of clients and the part.
 
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
+use crate::direction::better;
 use crate::record::Measure;
 
 /// The parts of the benchmark: the ending of a workload's name that stands for the part (empty for
@@ -29,7 +30,14 @@ pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Char
         clients.len() > 1
     };
     let of = subjects.iter().filter(has_clients);
-    of.flat_map(|subject| of_subject(&points, subject, provenance)).collect()
+    let charts = of.flat_map(|subject| of_subject(&points, subject, provenance));
+    charts.filter(|chart| !is_all_zero(chart)).collect()
+}
+
+/// Returns whether every value of a chart is 0, as the errors of a proxy that never fails.
+fn is_all_zero(chart: &Chart) -> bool {
+    let Plot::Lines(lines) = &chart.plot else { return false };
+    lines.iter().flat_map(|line| &line.points).all(|(_, value)| value.value == 0.0)
 }
 
 struct Point<'a> {
@@ -76,7 +84,10 @@ fn of_subject(points: &[Point], subject: &str, provenance: &Provenance) -> [Char
         line(name, words, "", 100.0, look)
     });
     let chart = |what: &str, y: Axis, lines: Vec<Line>| Chart {
-        title: format!("Wisconsin Proxy Benchmark, {subject}: {what} by number of clients"),
+        title: format!(
+            "Wisconsin Proxy Benchmark, {subject}: {what} by number of clients{}",
+            better(what)
+        ),
         provenance: provenance.clone(),
         spread: Spread::Runs,
         x: Axis::linear("clients", ""),

@@ -100,7 +100,7 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(folder) = matches.get_one::<PathBuf>("report") {
-        let records = outputs::with_results(outputs::read(folder)?);
+        let records = comparison::with_results(outputs::read(folder)?);
         return conclude(matches, folder, &records, &[]);
     }
     let Some(out) = matches.get_one::<PathBuf>("out") else {
@@ -125,7 +125,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let complete = all_trials(&context, &peers.installed, &scenarios, repeats, &mut records)?;
     drop(folder);
     if !complete {
-        let all = outputs::with_results(records.all().to_vec());
+        let all = comparison::with_results(records.all().to_vec());
         outputs::report(out, &all, std::iter::empty(), &[])?;
         let out = out.display();
         return Err(Failure::Failed(format!(
@@ -259,6 +259,7 @@ fn conclude(
     if incomplete {
         terminal::print(comparison::INCOMPLETE);
     }
+    terminal::print(comparison::overview(records).trim_end());
     terminal::print(comparison::tables(records).trim_end());
     for sentence in comparison::verdicts(records) {
         terminal::print(&sentence);

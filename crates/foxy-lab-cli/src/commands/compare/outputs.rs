@@ -78,21 +78,6 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     Ok(records)
 }
 
-/// Appends the mean of each measure over all repeats, unless the records already have means. An
-/// interrupted run did not write them.
-pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
-    let has_results = records.iter().any(|record| {
-        matches!(record, Record::Measure(measure) if measure.repeat.is_none() && measure.workload.is_some())
-    });
-    if !has_results {
-        let end = records.pop_if(|record| matches!(record, Record::End { .. }));
-        let results = comparison::summarise(&records);
-        records.extend(results);
-        records.extend(end);
-    }
-    records
-}
-
 /// Writes the HTML page, the Markdown file and the test report. Each file replaces an older file in
 /// one step. Returns the missed bounds of `--fail-if`. If a bound names a missing measure, the
 /// function returns an error after it has written the page and the Markdown.
@@ -150,9 +135,9 @@ mod tests {
         let mut records = Records::begin(folder.path()).expect("begun");
         records.add(vec![measured(1)]).expect("written");
         records.add(vec![measured(2)]).expect("written");
-        let all = with_results(read(folder.path()).expect("read"));
+        let all = comparison::with_results(read(folder.path()).expect("read"));
         assert_eq!((&all[..2], all.len()), (records.all(), 3));
-        assert_eq!(with_results(all.clone()), all);
+        assert_eq!(comparison::with_results(all.clone()), all);
         let missed = report(folder.path(), &all, ["errors>1".parse().expect("a bar")].iter(), &[]);
         assert_eq!(missed.expect("written"), ["--fail-if errors>1: fill/foxy/errors is 1.5"]);
         let text = std::fs::read_to_string(folder.path().join("summary.md")).expect("written");
@@ -162,7 +147,7 @@ mod tests {
     #[test]
     fn a_bar_on_what_was_not_measured_is_refused_when_page_and_summary_are_written() {
         let folder = tempfile::tempdir().expect("a folder");
-        let all = with_results(vec![measured(1)]);
+        let all = comparison::with_results(vec![measured(1)]);
         let refused =
             report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter(), &[]);
         assert!(matches!(refused, Err(Failure::Unusable(text)) if text.contains("not measured")));

@@ -9,6 +9,7 @@ use foxy_lab::leap::{FrontRefusal, LeapReport, PairedDifference, noise_floor};
 use foxy_lab::wire::tls::HandshakeFailure;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
+use foxy_report::page::headline;
 use foxy_report::{Measure, Page, Record, Setup};
 
 /// One thread sends each request's copies to the proxies. If this thread uses a CPU for more than
@@ -66,8 +67,10 @@ impl ReplayOutcome<'_> {
     }
 
     pub fn text(&self) -> String {
+        let headline = headline(&self.records());
+        let headline = headline.map_or_else(String::new, |headline| headline.text() + "\n");
         let mut text = format!(
-            "{}\n{}\n{}\n",
+            "{headline}{}\n{}\n{}\n",
             self.setting(),
             self.times().render(),
             self.verdicts().render()
@@ -212,7 +215,11 @@ impl ReplayOutcome<'_> {
 
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
         let title = "The same requests to several proxies";
-        let mut page = Page::of_run(title, setup, &self.setting(), stopped, &self.warnings());
+        let mut page = Page::new(title);
+        if let Some(headline) = headline(&self.records()) {
+            page.headline(&headline);
+        }
+        page.run(setup, &self.setting(), stopped, &self.warnings());
         page.chart(&self.distribution(setup));
         page.table(
             "Response times of whole answers in milliseconds; connect, first byte and transfer are \
