@@ -195,19 +195,19 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let progress =
         |done: usize, total: usize| lock_line(&line).update_of(done as u64, total as u64);
     let making = Making { kept: &kept, line: &line, matches };
-    let mut made = making.all(&wanted, &Lab::new(extent.clone(), &progress))?;
-    let second = match extents.get(1) {
-        Some(extent) => {
-            let scaled: Vec<Wanted> =
-                wanted.iter().copied().filter(|figure| figure.is_in_all()).collect();
-            making.all(&scaled, &Lab::new(extent.clone(), &progress))?
-        }
-        None => Vec::new(),
-    };
+    let labs: Vec<Lab> = extents.iter().map(|extent| Lab::new(extent.clone(), &progress)).collect();
+    let (modelled, measured): (Vec<Wanted>, Vec<Wanted>) =
+        wanted.iter().partition(|figure| matches!(figure, Wanted::Model(_)));
+    // A signal ends the program at once while only the model works. So the model goes first, and
+    // real proxies and file systems, which need time to clean up, come last.
+    let (mut made, mut second) = making.at_scales(&modelled, &labs)?;
     let (recorded, recorded_second) = making.recorded(&wanted, &extents, &progress)?;
+    let (more, more_second) = making.at_scales(&measured, &labs)?;
+    drop(labs);
     drop(line);
-    made.extend(recorded);
-    settle(&mut made, &[second, recorded_second].concat());
+    made.extend(more.into_iter().chain(recorded));
+    second.extend(more_second.into_iter().chain(recorded_second));
+    settle(&mut made, &second);
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
     terminal::print(&as_text(&rows));
     outputs::write(matches, &made, &extent, &rows)
@@ -228,6 +228,15 @@ fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
 }
 
 impl Making<'_> {
+    /// Makes the figures at the first scale, and those of `all` also at the second scale.
+    fn at_scales(&self, wanted: &[Wanted], labs: &[Lab]) -> Result<(Made, Made), Failure> {
+        let first = self.all(wanted, &labs[0])?;
+        let scaled: Vec<Wanted> =
+            wanted.iter().copied().filter(|figure| figure.is_in_all()).collect();
+        let second = labs.get(1).map(|lab| self.all(&scaled, lab)).transpose()?;
+        Ok((first, second.unwrap_or_default()))
+    }
+
     /// Makes the figures in their order. A figure that a signal interrupts is not kept.
     fn all(&self, wanted: &[Wanted], lab: &Lab) -> Result<Made, Failure> {
         let (mut made, total) = (Vec::new(), wanted.len());
@@ -244,7 +253,8 @@ impl Making<'_> {
                     Wanted::Model(entry) => entry.make(lab),
                     Wanted::Measured(entry) => entry.make(&context),
                 };
-                let stopped = "figure: stopped by a signal; its files are removed";
+                let stopped = "figure: stopped by a signal; its files are removed; the same \
+                               command with the file of --resume continues";
                 let is_stopped = watch.stop.load(Relaxed);
                 if is_stopped { Err(Failure::Failed(stopped.into())) } else { Ok(figure) }
             };
