@@ -64,7 +64,7 @@ pub(super) fn pictures(measured: &MeasuredWpb) -> Vec<Picture> {
     };
     let shorter = 1.0 / scale(LATENCY);
     let mut pictures = vec![plot(
-        "mean latency",
+        "mean latency, lower is better",
         words(|figures| figures.latency),
         &format!("mean latency, ms; servers wait 3 s / {shorter:.0}"),
         latencies(measured),

@@ -2,7 +2,9 @@
 //! the values of all seeds. Points of the paper come from the table of quotes.
 
 use foxy_report::chart::map::{Content, Map, MapState, Shading};
-use foxy_report::chart::{Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spread, Value};
+use foxy_report::chart::{
+    Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spacing, Spread, Value,
+};
 use foxy_report::figure::quotes::in_chart;
 use foxy_store::layout::SLOT;
 use serde::{Deserialize, Serialize};
@@ -108,6 +110,23 @@ fn ends(plot: &Plot) -> [Vec<f64>; 2] {
     }
 }
 
+/// If the paper's points are this many times above all our points, a linear axis would flatten our
+/// lines.
+const FAR: f64 = 3.0;
+
+/// Returns whether the paper's points of a chart would flatten our lines on a linear axis. A
+/// logarithmic axis must be able to show all points.
+fn flattens(plot: &Plot) -> bool {
+    let Plot::Lines(lines) = plot else { return false };
+    let highest = |is_quoted: bool| {
+        let lines = lines.iter().filter(|line| (line.look == Look::Quoted) == is_quoted);
+        let values = lines.flat_map(|line| line.points.iter().map(|(_, value)| value.high));
+        values.fold(0.0, f64::max)
+    };
+    let mut all = lines.iter().flat_map(|line| line.points.iter().map(|(_, value)| value.low));
+    highest(true) > FAR * highest(false) && all.all(|low| low > 0.0)
+}
+
 impl StoreMap {
     fn state(&self) -> MapState {
         let mut state = MapState::new(&self.name);
@@ -150,6 +169,9 @@ impl Picture {
             Self::Plot { title, x, y, plot } => {
                 let [across, up] = ends(plot);
                 let mut up = Axis::fitting(y, up.into_iter());
+                if flattens(plot) {
+                    up.spacing = Spacing::Logarithmic;
+                }
                 if y.contains(TIMES) {
                     up = up.showing(1.0);
                 }
@@ -241,6 +263,15 @@ mod tests {
             stores: vec![StoreMap { name: "s".into(), slots: 10, free_runs: vec![(3, 4)] }],
         };
         assert_eq!(map.as_csv(), "store,first free slot,slots\n\"s\",3,4\n");
+    }
+
+    #[test]
+    fn a_point_of_the_paper_far_above_ours_makes_the_axis_logarithmic() {
+        let of = |quoted: f64| {
+            let paper = paper("a", [(2.0, Some(Value::exact(quoted)))]);
+            Plot::Lines(vec![line("ours", [(1.0, vec![50.0]), (2.0, vec![160.0])]), paper])
+        };
+        assert!(flattens(&of(1000.0)) && !flattens(&of(300.0)));
     }
 
     #[test]
