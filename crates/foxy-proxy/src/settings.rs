@@ -38,6 +38,10 @@ pub struct ProxySettings {
     pub proxy_protocol_from: Vec<Cidr>,
     /// Peers that a reverse proxy trusts to send X-Forwarded-For, Forwarded and X-Forwarded-Proto.
     pub forwarded_from: Vec<Cidr>,
+    /// Whether origins receive the id of a request in `X-Request-Id`.
+    pub sends_request_id: bool,
+    /// Which answers have a `Server-Timing` field.
+    pub server_timing: ServerTiming,
     /// Forward proxy or reverse proxy.
     pub mode: Mode,
     /// The PAC file that a forward proxy serves.
@@ -114,6 +118,16 @@ pub struct ProxySettings {
     pub give_back: Option<fn() -> Duration>,
 }
 
+/// The answers that have a `Server-Timing` field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerTiming {
+    /// Answers to clients that may purge and send `Foxy-Explain: timing`.
+    #[default]
+    Asked,
+    /// All answers.
+    Always,
+}
+
 impl ProxySettings {
     /// Returns the caching policies that the operator has set.
     pub fn policies(&self) -> Policies {
@@ -133,6 +147,8 @@ impl Default for ProxySettings {
             client_handshake: Duration::from_secs(10),
             proxy_protocol_from: Vec::new(),
             forwarded_from: Vec::new(),
+            sends_request_id: false,
+            server_timing: ServerTiming::default(),
             mode: Mode::Forward,
             auto_config: None,
             workers: 1,

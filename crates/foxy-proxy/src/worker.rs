@@ -27,9 +27,9 @@ use foxy_http::{Headers, RequestHead, ResponseHead, Version};
 use foxy_rules::coding::varies_by_coding;
 use foxy_rules::{Policy, date};
 use foxy_store::Key;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
@@ -67,7 +67,12 @@ pub(crate) struct Shared {
     /// Takes idle connections after [`Course::Leave`].
     pub(crate) heir: OnceLock<Heir>,
     pub(crate) places: Arc<Places>,
+    /// Number of workers so far.
+    pub(crate) workers: AtomicU64,
 }
+
+/// Each worker has 2 to this power numbers for its requests.
+const REQUESTS_OF_WORKER: u32 = 48;
 
 impl Shared {
     /// Whether another process takes over, or the proxy ends. New requests are then not answered
@@ -101,6 +106,8 @@ pub(crate) struct Worker {
     pub(crate) course: watch::Receiver<Course>,
     policies: Policies,
     date: RefCell<(u64, String)>,
+    /// Number of the next request. All requests of the proxy have different numbers.
+    next_request: Cell<u64>,
     /// The proxy's entry in Via for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
     via: [String; 3],
 }
@@ -114,6 +121,8 @@ impl Worker {
     ) -> Self {
         let via =
             ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
+        let number = shared.workers.fetch_add(1, Ordering::Relaxed);
+        let first_request = shared.settings.seed.wrapping_add(number << REQUESTS_OF_WORKER);
         Self {
             policies: shared.settings.policies(),
             shared,
@@ -121,8 +130,16 @@ impl Worker {
             counters,
             course,
             date: RefCell::new((u64::MAX, String::new())),
+            next_request: Cell::new(first_request),
             via,
         }
+    }
+
+    /// Returns the number of a new request.
+    pub(crate) fn next_request(&self) -> u64 {
+        let number = self.next_request.get();
+        self.next_request.set(number.wrapping_add(1));
+        number
     }
 
     pub(crate) fn settings(&self) -> &ProxySettings {

@@ -10,7 +10,7 @@ use crate::client::Sender;
 use crate::core::Counter;
 use crate::request::{
     Aborted, AnswerOptions, Answered, CacheStatus, ErrorReason, Framing, MediaType, Opening,
-    SentResponse, proxy_status,
+    Progress, SentResponse, proxy_status,
 };
 use crate::upstream::DestinationRefusal;
 use crate::worker::Worker;
@@ -39,7 +39,8 @@ pub(crate) async fn error_with_text(
     let outcome = CacheStatus::Error(reason);
     let refusal = reason.refused_destination();
     let remedy = refusal.and_then(DestinationRefusal::remedy).map(|remedy| format!("; {remedy}"));
-    let text = format!("foxy: {}{} ({})\n", description, remedy.unwrap_or_default(), reason.name());
+    let (remedy, id) = (remedy.unwrap_or_default(), sender.with_progress(Progress::id));
+    let text = format!("foxy: {description}{remedy} ({})\nrequest {id}\n", reason.name());
     let mut head = ResponseHead::new(reason.status());
     if let Some(refusal) = refusal {
         head.reason = Bytes::from_static(refusal.phrase().as_bytes());

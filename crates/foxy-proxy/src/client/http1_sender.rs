@@ -41,6 +41,9 @@ impl<'a> Http1Sender<'a> {
             encode::header_lines(&headers, &mut out);
             out
         };
+        if let Some(timing) = self.progress.server_timing(opening.outcome) {
+            out.put_slice(format!("Server-Timing: {timing}\r\n").as_bytes());
+        }
         let after = end_head(&mut out, options, opening);
         self.pending = out.freeze();
         self.progress.open(opening.status, opening.outcome, self.pending.len() as u64);

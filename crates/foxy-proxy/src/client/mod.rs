@@ -13,7 +13,9 @@ use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
 use crate::core::tls::HandshakeFacts;
 use crate::intercept::Inside;
-use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
+use crate::request::answered::{
+    AnswerOptions, ClientTook, ConnectionFate, Opening, Progress, WriteEnd,
+};
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::{Responder, Scheme};
 use bytes::Bytes;
@@ -218,6 +220,14 @@ impl Sender<'_> {
         match self {
             Self::Http1(sender) => sender.progress.answered_by(responder),
             Self::Http2(sender) => sender.answered_by(responder),
+        }
+    }
+
+    /// Returns the state of the answer.
+    pub(crate) fn with_progress<T>(&self, read: impl FnOnce(&Progress) -> T) -> T {
+        match self {
+            Self::Http1(sender) => read(sender.progress),
+            Self::Http2(sender) => sender.with_progress(read),
         }
     }
 

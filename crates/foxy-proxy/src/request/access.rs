@@ -2,7 +2,8 @@
 
 use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::request::cache_status::CacheStatus;
-use foxy_base::WallTime;
+use crate::upstream::OriginTimes;
+use foxy_base::{Instant, WallTime};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -51,6 +52,25 @@ pub struct AccessRecord<'a> {
     pub referer: Option<&'a [u8]>,
     /// The request's User-Agent.
     pub user_agent: Option<&'a [u8]>,
+    /// The id of the request.
+    pub id: &'a str,
+    /// The times of the fetch from the origin.
+    pub origin: Option<OriginTimes>,
+}
+
+/// The facts from which an [`AccessSink`] chooses the requests that it records.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// How the cache handled the request.
+    pub status: CacheStatus,
+    /// The outcome under which metrics count the request.
+    pub outcome: RequestOutcome,
+    /// The reason why the answer is incomplete, if it is.
+    pub cut: Option<CutReason>,
+    /// Time from the first byte of the request to the end of the answer.
+    pub elapsed: Duration,
+    /// Time when the answer ended.
+    pub now: Instant,
 }
 
 impl<'a> AccessRecord<'a> {
@@ -149,8 +169,9 @@ pub trait AccessSink: Send + Sync {
     /// Receives a record.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// Returns true if the sink needs a record for a request that ended with this cache status.
-    fn wants(&self, _outcome: CacheStatus) -> bool {
+    /// Returns true if the sink needs a record of this request. If so, [`Self::record`] follows on
+    /// the same thread.
+    fn wants(&self, _finished: &Finished) -> bool {
         true
     }
 }

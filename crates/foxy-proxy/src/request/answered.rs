@@ -6,6 +6,8 @@ use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::Responder;
 use bytes::Bytes;
+use foxy_base::random::split_mix;
+use foxy_base::{Instant, clock};
 use foxy_http::{Headers, Version};
 use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
@@ -66,10 +68,22 @@ pub(crate) struct Progress {
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
+    /// Number of the request, from which its id is made.
+    number: Cell<u64>,
+    /// The id that a trusted client has given the request.
+    given_id: RefCell<Option<Box<str>>>,
+    started: Cell<Instant>,
+    /// Whether the answer has a `Server-Timing` field.
+    is_timed: Cell<bool>,
 }
 
 impl Progress {
-    pub(crate) fn restart(&self) {
+    /// Begins the request with this number.
+    pub(crate) fn restart(&self, number: u64, started: Instant) {
+        self.number.set(number);
+        self.given_id.take();
+        self.started.set(started);
+        self.is_timed.set(false);
         self.responder.take();
         self.rules.take();
         self.pace.take();
@@ -77,6 +91,39 @@ impl Progress {
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
+    }
+
+    /// Returns the id of the request.
+    pub(crate) fn id(&self) -> String {
+        let given = self.given_id.borrow();
+        given.as_ref().map_or_else(|| made_id(self.number.get()), ToString::to_string)
+    }
+
+    /// Records the id that a trusted client has given the request.
+    pub(crate) fn named(&self, id: &str) {
+        self.given_id.replace(Some(id.into()));
+    }
+
+    /// Adds a `Server-Timing` field to the answer.
+    pub(crate) fn time(&self) {
+        self.is_timed.set(true);
+    }
+
+    /// Returns the value of the field `Server-Timing` for an answer that begins now, if it has this
+    /// field: the outcome, the times of the fetch, and the time since the request, in milliseconds.
+    pub(crate) fn server_timing(&self, outcome: CacheStatus) -> Option<String> {
+        if !self.is_timed.get() {
+            return None;
+        }
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let mut value = format!("cache;desc={}", outcome.request_outcome().name());
+        if let Some(times) = self.responder.borrow().times {
+            let (connect, first_byte) = (millis(times.connect), millis(times.first_byte));
+            value.push_str(&format!(", connect;dur={connect:.3}, origin;dur={first_byte:.3}"));
+        }
+        let total = millis(clock::monotonic().since(self.started.get()));
+        value.push_str(&format!(", total;dur={total:.3}"));
+        Some(value)
     }
 
     /// Records the server and the parent proxy that answered.
@@ -138,6 +185,12 @@ impl Progress {
     pub(crate) fn opened(&self) -> Option<(u16, CacheStatus)> {
         self.opened.get().filter(|_| self.sent.get() > 0)
     }
+}
+
+/// Makes the id of a request: 16 hexadecimal digits that show no order.
+fn made_id(number: u64) -> String {
+    let mut state = number;
+    format!("{:016x}", split_mix(&mut state))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,5 +284,41 @@ impl From<WriteEnd> for SendFailure {
 impl From<WriteEnd> for Aborted {
     fn from(_: WriteEnd) -> Self {
         Self::Client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::OriginTimes;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_request_has_an_id_and_a_trusted_client_may_give_it() {
+        let progress = Progress::default();
+        let mut id = |number| {
+            progress.restart(number, Instant(0));
+            progress.id()
+        };
+        let ids: BTreeSet<String> = (0..1000).map(&mut id).collect();
+        assert!(ids.len() == 1000 && ids.iter().all(|id| id.len() == 16), "{ids:?}");
+        progress.named("of-the-balancer");
+        assert_eq!(progress.id(), "of-the-balancer");
+        progress.restart(7, Instant(0));
+        assert_eq!(progress.id().len(), 16);
+    }
+
+    #[test]
+    fn server_timing_tells_the_outcome_and_the_times_of_the_fetch() {
+        let (progress, outcome) = (Progress::default(), CacheStatus::Local { detail: "trace" });
+        assert_eq!(progress.server_timing(outcome), None);
+        progress.restart(1, clock::monotonic());
+        progress.time();
+        let (connect, first_byte) = (Duration::from_micros(1500), Duration::from_millis(20));
+        let times = Some(OriginTimes { connect, first_byte });
+        progress.answered_by(Responder { times, ..Responder::default() });
+        let value = progress.server_timing(outcome).expect("a value");
+        let begin = "cache;desc=local, connect;dur=1.500, origin;dur=20.000, total;dur=";
+        assert!(value.starts_with(begin), "{value}");
     }
 }

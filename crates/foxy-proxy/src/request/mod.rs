@@ -16,8 +16,8 @@ pub mod reason;
 
 pub(crate) use crate::request::access::MediaType;
 pub(crate) use crate::request::answered::{
-    Aborted, AnswerOptions, Answered, ClientTook, ConnectionFate, Framing, Opening, SendFailure,
-    SentResponse, UnsentRest, WriteEnd,
+    Aborted, AnswerOptions, Answered, ClientTook, ConnectionFate, Framing, Opening, Progress,
+    SendFailure, SentResponse, UnsentRest, WriteEnd,
 };
 pub(crate) use crate::request::cache_status::{CacheStatus, Hit};
 pub(crate) use crate::request::exchange::Wanted;

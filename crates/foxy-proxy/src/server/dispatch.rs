@@ -16,6 +16,7 @@ use crate::request::final_dots;
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
+use crate::server::identification::{Asked, identify};
 use crate::server::identity::{asks_for_file, identified};
 use crate::server::request_log::Ended;
 use crate::server::steering::{Steering, steer};
@@ -56,7 +57,8 @@ pub(crate) async fn request(
     }
     let (mut receiver, mut sender) = client.split(settings.client_write);
     sender.sent_by(asker.user.clone());
-    if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
+    let asked = identify(worker, &sender, head, peer);
+    if refusal.is_none() && asked == Asked::Explanation {
         let result =
             Box::pin(purger::explain(worker, &mut sender, (head, options), (body, over), &asker))
                 .await;

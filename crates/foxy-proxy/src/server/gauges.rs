@@ -49,7 +49,7 @@ impl Gauges {
         let mut metrics = OutcomeMetrics {
             outcome,
             classes: [0; CLASSES.len()],
-            durations: Durations::sum(workers().map(|worker| worker.timing(outcome))),
+            durations: Durations::sum(workers().flat_map(|worker| worker.timings(outcome))),
             exemplars: [None; BUCKETS],
         };
         for worker in workers() {

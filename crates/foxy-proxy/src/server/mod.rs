@@ -8,7 +8,8 @@ pub(crate) mod dispatch;
 mod gauges;
 pub mod handle;
 pub(crate) mod http2;
-pub(crate) mod identity;
+pub(crate) mod identification;
+mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub mod moving;
@@ -47,7 +48,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -166,6 +167,7 @@ impl Proxy {
             resolver: Arc::clone(&parts.resolver),
             leaving: AtomicBool::new(false),
             heir: OnceLock::new(),
+            workers: AtomicU64::new(0),
             places: Places::new(
                 settings.connections,
                 settings.connections_per_client,

@@ -70,11 +70,7 @@ async fn said(
 }
 
 /// Returns true if a request asks for an explanation and its client may receive it.
-pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
-    head.headers.contains("foxy-explain") && may_purge(worker, head, client)
-}
-
-fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
+pub(crate) fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     let settings = worker.settings();
     let address = client.ip().to_canonical();
     let is_listed = settings.purge_from.get().iter().any(|block| block.contains(address));

@@ -5,7 +5,7 @@ use crate::core::counters::Counter;
 use crate::core::metrics::exemplar::TraceId;
 use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::intercept::Inside;
-use crate::request::access::{AccessRecord, CutReason};
+use crate::request::access::{AccessRecord, CutReason, Finished, without_credentials};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
@@ -16,7 +16,6 @@ use foxy_base::{Instant, clock};
 use foxy_http::{RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 
 pub(crate) enum Ended {
     Answered(Answered),
@@ -105,7 +104,7 @@ impl<'a> RequestLog<'a> {
         read: ReadRequest,
         progress: &Rc<Progress>,
     ) -> Self {
-        progress.restart();
+        progress.restart(worker.next_request(), started);
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
@@ -155,12 +154,13 @@ impl<'a> RequestLog<'a> {
     ) {
         let now = clock::monotonic();
         let elapsed = now.since(self.started);
+        let finished = Finished { status: sent.outcome, outcome, cut, elapsed, now };
         let counters = &self.worker.counters;
         counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
         if let CacheStatus::Error(reason) = sent.outcome {
             counters.errors.add(reason.name());
         }
-        self.log(sent, bytes, cut, elapsed);
+        self.log(sent, bytes, cut, &finished);
     }
 
     /// Returns the trace in which the client has sent the request.
@@ -169,13 +169,12 @@ impl<'a> RequestLog<'a> {
         TraceId::of(head.headers.get("traceparent")?)
     }
 
-    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>, elapsed: Duration) {
-        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(sent.outcome))
-        else {
-            return;
-        };
+    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>, finished: &Finished) {
+        let sink = self.worker.shared.sink.as_ref();
+        let Some(sink) = sink.filter(|sink| sink.wants(finished)) else { return };
         let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
+        let (url, referer) = (without_credentials(url), referer.map(without_credentials));
         let parents = self.worker.settings().upstream.parents.as_ref();
         let responder = self.progress.responder();
         let parent = parents.zip(responder.parent);
@@ -184,7 +183,7 @@ impl<'a> RequestLog<'a> {
         let (rules, user) = (self.progress.rules(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
-            elapsed,
+            elapsed: finished.elapsed,
             client: self.client,
             outcome: sent.outcome,
             cut,
@@ -193,15 +192,17 @@ impl<'a> RequestLog<'a> {
             body_bytes: sent.body_bytes,
             method,
             site,
-            url,
+            url: &url,
             version,
             parent: parent.map(|(parents, number)| parents.parent(number).host()),
             user: user.as_deref(),
             server: server.as_ref().map(|(name, server)| (*name, server.as_str())),
             rules: rules.as_deref(),
             content_type: sent.media_type.as_bytes(),
-            referer,
+            referer: referer.as_deref(),
             user_agent,
+            id: &self.progress.id(),
+            origin: responder.times,
         });
     }
 }

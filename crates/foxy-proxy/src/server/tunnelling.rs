@@ -56,7 +56,10 @@ pub(crate) async fn tunnel(
     {
         return (Ended::Aborted(Aborted::Client), 0);
     }
-    client.split(worker.settings().client_write).1.answered_by(Responder { parent, server: None });
+    client
+        .split(worker.settings().client_write)
+        .1
+        .answered_by(Responder { parent, ..Responder::default() });
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };

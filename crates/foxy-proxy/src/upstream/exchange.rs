@@ -12,12 +12,13 @@ use crate::upstream::origins::attempts::ServerAttempts;
 use crate::upstream::origins::choice::Repeatable;
 use crate::upstream::origins::server::ServerFault;
 use crate::upstream::reach::{ReachOptions, Reached};
-use crate::upstream::route::{By, Responder, Route};
+use crate::upstream::route::{By, OriginTimes, Responder, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead};
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Largest number of times that one exchange sends its request again over HTTP/2.
@@ -65,6 +66,10 @@ pub struct UpstreamExchange {
     over_http1: bool,
     repeats: usize,
     started: Instant,
+    /// Time for which the exchange has waited for connections.
+    connect: Duration,
+    /// Time from the start to the head of the final response.
+    first_byte: Option<Duration>,
 }
 
 enum Link {
@@ -116,6 +121,8 @@ impl UpstreamExchange {
             over_http1: upgrade,
             repeats: 0,
             started: Instant::now(),
+            connect: Duration::ZERO,
+            first_byte: None,
         }
     }
 
@@ -125,10 +132,12 @@ impl UpstreamExchange {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the server and the parent proxy to which the request goes.
+    /// Returns the server and the parent proxy to which the request goes, with the times so far.
     pub(crate) fn responder(&self) -> Responder {
         let server = self.servers.as_ref().and_then(|servers| servers.chosen());
-        Responder { parent: self.route.by.parent(), server }
+        let connect = self.connect;
+        let times = self.first_byte.map(|first_byte| OriginTimes { connect, first_byte });
+        Responder { parent: self.route.by.parent(), server, times }
     }
 
     /// Returns the next event before the body. The caller repeats the call until it returns
@@ -163,7 +172,9 @@ impl UpstreamExchange {
                 }
                 WaitEnd::Event(ResponseEvent::Head(head, length)) => {
                     self.request.stage = Stage::Body;
-                    self.shared.counters.first_bytes.add(self.started.elapsed());
+                    let first_byte = self.started.elapsed();
+                    self.first_byte = Some(first_byte);
+                    self.shared.counters.first_bytes.add(first_byte);
                     return Ok(HeadEvent::Final(head, length));
                 }
                 WaitEnd::Event(_) => unreachable!("heads come first"),
@@ -223,7 +234,10 @@ impl UpstreamExchange {
                 kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
                 client: self.client.map(ClientEnds::block),
             };
-            let reached = match self.shared.reach(&self.route, wanted).await {
+            let begun = Instant::now();
+            let reached = self.shared.reach(&self.route, wanted).await;
+            self.connect += begun.elapsed();
+            let reached = match reached {
                 Ok(reached) => reached,
                 Err(error) => {
                     self.try_another_way(error)?;

@@ -43,6 +43,7 @@ pub use parents::parent::{BadParent, Parent, ParentCredentials};
 pub use parents::{
     ExpectedWay, MAX_PARENTS, ParentChoice, ParentFallback, ParentSettings, Parents,
 };
+pub use route::OriginTimes;
 pub(crate) use route::Responder;
 pub use sending::{BodyPiece, BodySender, RequestBody};
 pub use settings::{OriginHttp2, OriginSource, UpstreamSettings};

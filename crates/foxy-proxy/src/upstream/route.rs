@@ -4,6 +4,7 @@
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::upstream::dial::Origin;
 use crate::upstream::origins::group::GroupMember;
+use std::time::Duration;
 
 /// Whether and how a route leads through a parent proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,13 +41,24 @@ pub(crate) struct Route {
     pub(crate) client: Option<ClientEnds>,
 }
 
-/// The servers that answered a request, for the access log.
+/// The servers that answered a request, and when they did, for the access log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Responder {
     /// The number of the parent proxy, if there is one.
     pub(crate) parent: Option<usize>,
     /// The server of the operator's origin, if the operator has set the origin.
     pub(crate) server: Option<GroupMember>,
+    /// The times of the fetch.
+    pub(crate) times: Option<OriginTimes>,
+}
+
+/// The times of a fetch from an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginTimes {
+    /// Time for which the fetch waited for a connection.
+    pub connect: Duration,
+    /// Time from the start of the fetch to the head of the final response.
+    pub first_byte: Duration,
 }
 
 impl Route {

@@ -10,6 +10,7 @@ mod figures;
 pub mod fsck;
 pub mod health;
 pub mod import;
+pub mod log;
 pub mod manual;
 pub mod purge;
 mod quantile;
@@ -52,6 +53,7 @@ const LOOK: &[Entry] = &[
     Entry { command: status::command, run: status::run },
     #[cfg(feature = "top")]
     Entry { command: top::command, run: top::run },
+    Entry { command: log::command, run: log::run },
     Entry { command: fsck::command, run: fsck::run },
     Entry { command: store::command, run: store::run },
 ];

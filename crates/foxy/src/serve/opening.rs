@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
+use crate::serve::access_log::transactions::{self, OpenTransactionLog};
 use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
 use crate::serve::dashboard::traffic::Traffic;
@@ -32,8 +33,7 @@ use foxy_proxy::cache::storage::ObjectStore;
 use foxy_proxy::core::idle_client::Heir;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
-use foxy_proxy::request::access::{AccessRecord, AccessSink};
-use foxy_proxy::request::cache_status::CacheStatus;
+use foxy_proxy::request::access::{AccessRecord, AccessSink, Finished};
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::handle::ProxyHandle;
 use foxy_proxy::server::listener::{ListenerKind, SharedListener};
@@ -41,6 +41,7 @@ use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamSettings};
 use foxy_store::Beginning;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -68,6 +69,7 @@ pub struct RunningProxy {
     pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
+    pub(super) transactions: Option<OpenTransactionLog>,
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
     /// A line about each parent proxy, for the start-up message.
@@ -88,7 +90,7 @@ impl RunningProxy {
     /// Stops accepting connections and closes the stores, because a new process takes over. From
     /// now on, `keeper` passes purges on to the new process, and `heir` passes idle connections on.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
-        let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
+        let Self { mut proxy, stores, clock, log, transactions, keeper: switching, .. } = self;
         let sockets = proxy.leave(heir);
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
@@ -97,12 +99,12 @@ impl RunningProxy {
         if let Some(clock) = clock {
             clock.end();
         }
-        DepartedProxy { proxy, sockets, keeper: switching, log }
+        DepartedProxy { proxy, sockets, keeper: switching, logs: (log, transactions) }
     }
 
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
-        let Self { proxy, stores, clock, log, .. } = self;
+        let Self { proxy, stores, clock, log, transactions, .. } = self;
         let handle = proxy.handle();
         proxy.stop();
         drop(stores);
@@ -110,7 +112,7 @@ impl RunningProxy {
         if let Some(clock) = clock {
             clock.end();
         }
-        drop(log);
+        drop((log, transactions));
     }
 }
 
@@ -121,7 +123,7 @@ pub struct DepartedProxy {
     /// from them.
     pub(super) sockets: Vec<SharedListener>,
     pub(super) keeper: Arc<SwitchingKeeper>,
-    log: Option<OpenLog>,
+    logs: (Option<OpenLog>, Option<OpenTransactionLog>),
 }
 
 impl DepartedProxy {
@@ -141,12 +143,12 @@ impl DepartedProxy {
 
     /// Waits up to the setting `stop-after` for requests in progress. Then closes the access log.
     pub fn close(self) {
-        let Self { proxy, sockets, log, .. } = self;
+        let Self { proxy, sockets, logs, .. } = self;
         drop(sockets);
         let handle = proxy.handle();
         proxy.stop();
         keep_doubts(&handle);
-        drop(log);
+        drop(logs);
     }
 }
 
@@ -168,19 +170,28 @@ pub fn keep_doubts(handle: &ProxyHandle) {
     terminal::report(Level::Warning, &format!("foxy: {text}"));
 }
 
+thread_local! {
+    /// The sinks that want the record of the request that ends now, one bit for each.
+    static WANTED: Cell<u32> = const { Cell::new(0) };
+}
+
 /// Passes each access record to several receivers (sinks), such as the access log.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllSinks {
     fn record(&self, record: &AccessRecord<'_>) {
-        self.0
-            .iter()
-            .filter(|sink| sink.wants(record.outcome))
-            .for_each(|sink| sink.record(record));
+        let wanted = WANTED.get();
+        let sinks = self.0.iter().enumerate();
+        sinks
+            .filter(|(number, _)| wanted & 1 << number != 0)
+            .for_each(|(_, sink)| sink.record(record));
     }
 
-    fn wants(&self, outcome: CacheStatus) -> bool {
-        self.0.iter().any(|sink| sink.wants(outcome))
+    fn wants(&self, finished: &Finished) -> bool {
+        let sinks = self.0.iter().enumerate();
+        let wanted = sinks.map(|(number, sink)| u32::from(sink.wants(finished)) << number).sum();
+        WANTED.set(wanted);
+        wanted != 0
     }
 }
 
@@ -210,6 +221,7 @@ pub fn open(
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
     let log = access_log::open(settings)?;
+    let transactions = transactions::open(settings)?;
     let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
@@ -250,13 +262,16 @@ pub fn open(
         ..base
     };
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
-    let sink = sink(extra.sink, &refused, &traffic, log.as_ref());
+    let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(&refused) as _, Arc::clone(&traffic) as _];
+    let log_sink = log.iter().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+    let ring = transactions.iter().map(|ring| Arc::clone(&ring.sink) as Arc<dyn AccessSink>);
+    let sinks = extra.sink.into_iter().chain(own).chain(log_sink).chain(ring).collect();
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
-        sink: Some(sink),
+        sink: Some(Arc::new(AllSinks(sinks))),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
     };
@@ -274,6 +289,7 @@ pub fn open(
         keeper,
         clock,
         log,
+        transactions,
         refused,
         traffic,
         parents: parent_lines,
@@ -336,18 +352,6 @@ fn certificates(settings: &Settings) -> Result<Option<ReloadableTls>, Failure> {
     }
     let read = ReloadableTls::read(settings);
     read.map(Some).map_err(Failure::Unusable)
-}
-
-/// Returns a receiver that passes each access record on to all these receivers.
-fn sink(
-    extra: Option<Arc<dyn AccessSink>>,
-    refused: &Arc<RefusedDestinations>,
-    traffic: &Arc<Traffic>,
-    log: Option<&OpenLog>,
-) -> Arc<dyn AccessSink> {
-    let log = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
-    let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(refused) as _, Arc::clone(traffic) as _];
-    Arc::new(AllSinks(extra.into_iter().chain(own).chain(log).collect()))
 }
 
 /// Returns each store with its position among all stores, for the purge lists. A position is a hash

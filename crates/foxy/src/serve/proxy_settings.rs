@@ -9,7 +9,7 @@ use foxy_proxy::core::users::UserBook;
 use foxy_proxy::request::auto_config::AutoConfig;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::handle::NewSettings;
-use foxy_proxy::settings::ProxySettings;
+use foxy_proxy::settings::{ProxySettings, ServerTiming};
 use foxy_proxy::upstream::{
     DestinationPolicy, OriginHttp2, OriginSource, OriginTls, UpstreamSettings,
 };
@@ -42,6 +42,11 @@ pub fn proxy_settings(
     ProxySettings {
         proxy_protocol_from: network.proxy_protocol_from.clone(),
         forwarded_from: network.forwarded_from.clone(),
+        sends_request_id: operation.request_ids == "send",
+        server_timing: match operation.server_timing {
+            "always" => ServerTiming::Always,
+            _ => ServerTiming::Asked,
+        },
         mode,
         auto_config: (network.pac == "on")
             .then(|| AutoConfig::new(parents.no_proxy.as_deref().unwrap_or_default())),

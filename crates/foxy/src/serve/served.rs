@@ -97,6 +97,7 @@ fn status(
         files: FileWatch::start(files)?,
         lists: running.lists.clone(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
+        transactions: running.transactions.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
         is_stopping: Cell::new(false),
         dashboard: Rc::new(dashboard),

@@ -96,6 +96,7 @@ pub struct ProxyStatus {
     pub files: FileWatch,
     pub lists: Lists,
     pub log: Option<Arc<LogQueue>>,
+    pub transactions: Option<Arc<LogQueue>>,
     pub started: WallTime,
     pub is_stopping: Cell<bool>,
     pub dashboard: Rc<Dashboard>,
@@ -217,6 +218,9 @@ impl Operated for ProxyStatus {
         }
         if let Some(queue) = &self.log {
             exposition.access_log(queue);
+        }
+        if let Some(queue) = &self.transactions {
+            exposition.transaction_log(queue);
         }
         let help = "Start time of the process since the Unix epoch in seconds.";
         let started = self.started.seconds();

@@ -15,6 +15,11 @@ mod configuration {
     mod trial;
     mod users;
 }
+mod logs {
+    mod questions;
+    mod readers;
+    mod transactions;
+}
 mod names;
 mod network {
     mod admin;

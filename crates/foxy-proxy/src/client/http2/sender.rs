@@ -162,6 +162,10 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.answered_by(responder);
     }
 
+    pub(crate) fn with_progress<T>(&self, read: impl FnOnce(&Progress) -> T) -> T {
+        read(&self.out.borrow().progress)
+    }
+
     pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
         self.out.borrow().progress.sent_by(user);
     }
@@ -189,6 +193,10 @@ impl<'a> Http2Sender<'a> {
         }
         if let Ok(outcome) = HeaderValue::try_from(opening.outcome.to_string()) {
             own.append("cache-status", outcome);
+        }
+        let timing = self.out.borrow().progress.server_timing(opening.outcome);
+        if let Some(timing) = timing.and_then(|timing| HeaderValue::try_from(timing).ok()) {
+            own.append("server-timing", timing);
         }
         if let Framing::Length(length) = opening.framing {
             own.insert("content-length", HeaderValue::from(length));

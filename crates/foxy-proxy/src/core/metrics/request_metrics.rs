@@ -4,7 +4,6 @@
 use crate::core::metrics::exemplar::{Exemplar, Exemplars, TraceId};
 use crate::core::metrics::timing::{BUCKETS, Timing};
 use foxy_base::Instant;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 macro_rules! outcomes {
@@ -75,8 +74,8 @@ pub const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 /// The requests with one outcome.
 #[derive(Default)]
 struct RequestCells {
-    classes: [AtomicU64; CLASSES.len()],
-    timing: Timing,
+    /// The durations of the requests of each class in [`CLASSES`].
+    classes: [Timing; CLASSES.len()],
     exemplars: Exemplars,
 }
 
@@ -103,18 +102,16 @@ impl RequestMetrics {
         let cells = &self.cells[outcome as usize];
         let class = usize::from(status / 100);
         let class = cells.classes.get(class).unwrap_or(&cells.classes[0]);
-        class.fetch_add(1, Ordering::Relaxed);
-        cells.exemplars.offer(cells.timing.add(elapsed), now, trace);
+        cells.exemplars.offer(class.add(elapsed), now, trace);
     }
 
     /// Returns the number of requests of each class in [`CLASSES`].
     pub(crate) fn classes(&self, outcome: RequestOutcome) -> [u64; CLASSES.len()] {
-        let classes = &self.cells[outcome as usize].classes;
-        std::array::from_fn(|class| classes[class].load(Ordering::Relaxed))
+        self.cells[outcome as usize].classes.each_ref().map(Timing::count)
     }
 
-    pub(crate) fn timing(&self, outcome: RequestOutcome) -> &Timing {
-        &self.cells[outcome as usize].timing
+    pub(crate) fn timings(&self, outcome: RequestOutcome) -> impl Iterator<Item = &Timing> {
+        self.cells[outcome as usize].classes.iter()
     }
 
     pub(crate) fn exemplars(&self, outcome: RequestOutcome) -> [Option<Exemplar>; BUCKETS] {
@@ -136,7 +133,7 @@ mod tests {
         }
         assert_eq!(metrics.classes(RequestOutcome::Miss), [2, 0, 2, 0, 1, 0]);
         assert_eq!(metrics.classes(RequestOutcome::Cut), [0; 6]);
-        let timing = metrics.timing(RequestOutcome::Miss);
-        assert_eq!(Durations::sum(std::iter::once(timing)).count(), 5);
+        let timings = metrics.timings(RequestOutcome::Miss);
+        assert_eq!(Durations::sum(timings).count(), 5);
     }
 }

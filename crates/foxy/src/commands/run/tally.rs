@@ -128,6 +128,8 @@ mod tests {
                 content_type: None,
                 referer: None,
                 user_agent: None,
+                id: "",
+                origin: None,
             });
         }
         let text = tally.cached();

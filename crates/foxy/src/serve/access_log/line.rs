@@ -6,6 +6,7 @@ use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::request::reason::ErrorReason;
+use foxy_proxy::upstream::OriginTimes;
 use std::io::Write;
 use std::net::IpAddr;
 
@@ -117,7 +118,7 @@ fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
 }
 
 /// Returns the suffix that Squid's result code gets if the response ended early.
-const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
+pub(super) const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     match cut {
         None => "",
         Some(CutReason::ClientLeft) => "_ABORTED",
@@ -128,7 +129,7 @@ const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
 
 /// Returns Squid's result code. A request that ended early, before the cache lookup, counts as a
 /// miss.
-fn squid_code(line: &AccessRecord<'_>) -> &'static str {
+pub(super) fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome {
         CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_))
             if line.cut.is_some() =>
@@ -150,7 +151,7 @@ const fn combined_status(line: &AccessRecord<'_>) -> u16 {
 }
 
 /// Writes the absolute URL of the request, with `escape` applied to its parts.
-fn url(
+pub(super) fn url(
     line: &AccessRecord<'_>,
     escape: fn(&[u8], &mut Vec<u8>) -> std::io::Result<()>,
     out: &mut Vec<u8>,
@@ -247,6 +248,13 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     text("origin", line.server.map(|(origin, _)| origin.as_bytes()), out)?;
     text("server", line.server.map(|(_, server)| server.as_bytes()), out)?;
     text("rules", line.rules.map(str::as_bytes), out)?;
+    text("parent", line.parent.map(str::as_bytes), out)?;
+    text("id", Some(line.id.as_bytes()), out)?;
+    text("outcome", Some(line.request_outcome().name().as_bytes()), out)?;
+    if let Some(OriginTimes { connect, first_byte }) = line.origin {
+        let (connect, first_byte) = (connect.as_micros(), first_byte.as_micros());
+        write!(out, ",\"origin_connect_us\":{connect},\"origin_ttfb_us\":{first_byte}")?;
+    }
     out.extend_from_slice(b"}\n");
     Ok(())
 }

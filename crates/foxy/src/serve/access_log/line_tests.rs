@@ -5,6 +5,7 @@ use foxy_base::WallTime;
 use foxy_proxy::core::outcome::ForwardReason;
 use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::cache_status::CacheStatus;
+use foxy_proxy::upstream::OriginTimes;
 use std::time::Duration;
 
 fn sample() -> AccessRecord<'static> {
@@ -34,6 +35,11 @@ fn sample() -> AccessRecord<'static> {
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
         user_agent: Some(b"curl/8"),
+        id: "00c0ffee00c0ffee",
+        origin: Some(OriginTimes {
+            connect: Duration::ZERO,
+            first_byte: Duration::from_micros(170_000),
+        }),
     }
 }
 
@@ -107,7 +113,9 @@ fn a_json_line() {
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \
-         stored\",\"origin\":null,\"server\":null,\"rules\":\"assets\"}",
+         stored\",\"origin\":null,\"server\":null,\"rules\":\"assets\",\"parent\":null,\
+         \"id\":\"00c0ffee00c0ffee\",\"outcome\":\"miss\",\"origin_connect_us\":0,\
+         \"origin_ttfb_us\":170000}",
     );
 }
 

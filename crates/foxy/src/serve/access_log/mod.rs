@@ -4,6 +4,7 @@
 mod line;
 pub mod queue;
 pub mod refused_destinations;
+pub mod transactions;
 
 use crate::failure::Failure;
 use crate::settings::Settings;

@@ -67,17 +67,19 @@ impl LogQueue {
     }
 
     /// Appends the line of a request that ended at `at`. The line includes its line break. Drops
-    /// the line if the buffer is full.
-    pub fn push(&self, at: WallTime, line: &[u8]) {
+    /// the line and returns false if the buffer is full.
+    pub fn push(&self, at: WallTime, line: &[u8]) -> bool {
         let index = THREAD.with(|thread| thread % self.buffers.len());
         let mut buffer = lock(&self.buffers[index]);
-        if buffer.text.len() + line.len() <= self.capacity {
+        let has_room = buffer.text.len() + line.len() <= self.capacity;
+        if has_room {
             buffer.text.extend_from_slice(line);
             let end = buffer.text.len();
             buffer.ends.push((at, end));
         } else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+        has_room
     }
 
     /// Returns the number of lines that were dropped because a buffer was full.
@@ -225,7 +227,7 @@ mod tests {
             std::thread::spawn(move || queue.push(WallTime(2), b"b\n"))
         };
         queue.push(WallTime(1), b"a\n");
-        other.join().expect("it only pushes");
+        assert!(other.join().expect("it only pushes"));
         drop(writer);
         let mut lines: Vec<_> = sink.text().lines().map(str::to_owned).collect();
         lines.sort_unstable();
@@ -252,7 +254,8 @@ mod tests {
     #[test]
     fn a_full_buffer_drops_and_counts_instead_of_waiting() {
         let queue = LogQueue::with_capacity(1, 4);
-        (0..5).for_each(|_| queue.push(WallTime(1), b"a\n"));
+        let pushed = (0..5).map(|_| queue.push(WallTime(1), b"a\n")).collect::<Vec<_>>();
+        assert_eq!(pushed, [true, true, false, false, false]);
         assert_eq!(queue.dropped(), 3);
         assert_eq!(lock(&queue.buffers[0]).text.as_slice(), b"a\na\n");
     }
@@ -260,7 +263,9 @@ mod tests {
     #[test]
     fn lines_that_cannot_be_written_are_counted() {
         let queue = Arc::new(LogQueue::new(1));
-        (0..3).for_each(|_| queue.push(WallTime(1), b"a\n"));
+        for _ in 0..3 {
+            queue.push(WallTime(1), b"a\n");
+        }
         drop(
             LogWriter::start(queue.clone(), Box::new(Full), opener(Shared::default()))
                 .expect("started"),

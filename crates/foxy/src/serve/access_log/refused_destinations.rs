@@ -1,7 +1,7 @@
 //! Collects messages about destinations that the proxy refused. Each pair of cause and host gives
 //! one message. Workers only add messages; a task of `served` prints them.
 
-use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::access::{AccessRecord, AccessSink, Finished};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::upstream::DestinationRefusal;
 use std::collections::HashSet;
@@ -35,8 +35,8 @@ impl AccessSink for RefusedDestinations {
         }
     }
 
-    fn wants(&self, outcome: CacheStatus) -> bool {
-        matches!(outcome, CacheStatus::Error(reason) if reason.refused_destination().is_some())
+    fn wants(&self, finished: &Finished) -> bool {
+        matches!(finished.status, CacheStatus::Error(reason) if reason.refused_destination().is_some())
     }
 }
 
@@ -111,6 +111,8 @@ mod tests {
             content_type: None,
             referer: None,
             user_agent: None,
+            id: "",
+            origin: None,
         }
     }
 

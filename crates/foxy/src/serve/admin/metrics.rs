@@ -195,6 +195,13 @@ impl Exposition {
         self.single(name, FamilyKind::Counter, help, queue.unwritten());
     }
 
+    pub fn transaction_log(&mut self, queue: &LogQueue) {
+        let name = "foxy_transaction_log_entries_lost_total";
+        let help = "Entries of the log of transactions lost because a buffer was full or the file \
+                    could not be written.";
+        self.single(name, FamilyKind::Counter, help, queue.dropped() + queue.unwritten());
+    }
+
     pub fn build(&mut self) {
         let labels = [("version", env!("CARGO_PKG_VERSION"))];
         let help = "Always 1; the label has the version of foxy.";

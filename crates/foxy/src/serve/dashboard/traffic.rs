@@ -4,7 +4,7 @@
 
 use super::sketch::{CountedRequest, NameCount, Sketch};
 use foxy_base::{Instant, WallTime, clock};
-use foxy_proxy::request::access::{AccessRecord, AccessSink, without_credentials};
+use foxy_proxy::request::access::{AccessRecord, AccessSink, Finished, without_credentials};
 use foxy_proxy::request::cache_status::CacheStatus;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -94,9 +94,9 @@ impl AccessSink for Traffic {
         }
     }
 
-    fn wants(&self, outcome: CacheStatus) -> bool {
+    fn wants(&self, finished: &Finished) -> bool {
         let has_room = || self.errors_left.load(Ordering::Relaxed) > 0;
-        self.is_watched.load(Ordering::Relaxed) || is_error(outcome) && has_room()
+        self.is_watched.load(Ordering::Relaxed) || is_error(finished.status) && has_room()
     }
 }
 
@@ -260,7 +260,14 @@ mod tests {
             content_type: None,
             referer: None,
             user_agent: None,
+            id: "",
+            origin: None,
         }
+    }
+
+    fn finished(status: CacheStatus) -> Finished {
+        let outcome = status.request_outcome();
+        Finished { status, outcome, cut: None, elapsed: Duration::ZERO, now: Instant(0) }
     }
 
     const HIT: CacheStatus =
@@ -270,7 +277,7 @@ mod tests {
     #[test]
     fn requests_are_noted_only_while_a_dashboard_asks_and_errors_always() {
         let traffic = Traffic::default();
-        assert!(!traffic.wants(HIT) && traffic.wants(ERROR));
+        assert!(!traffic.wants(&finished(HIT)) && traffic.wants(&finished(ERROR)));
         traffic.record(&record("http://a.test/x", HIT));
         traffic.record(&record("http://user:word@a.test/y", ERROR));
         let now = clock::monotonic();
@@ -278,14 +285,14 @@ mod tests {
         assert_eq!(first["hosts"], json!([]));
         assert_eq!(first["errors"][0]["reason"], "loop");
         assert_eq!(first["errors"][0]["url"], "http://***@a.test/y");
-        assert!(traffic.wants(HIT));
+        assert!(traffic.wants(&finished(HIT)));
         traffic.record(&record("http://a.test/x", HIT));
         let second = traffic.as_json(now, 0);
         assert_eq!(second["hosts"][0]["name"], "a.test");
         assert_eq!(second["objects"][0]["name"], "http://a.test/x");
         assert_eq!(second["requests"][0]["outcome"], "memory-hit");
         traffic.tick(now + WATCH_TIME + WATCH_TIME);
-        assert!(!traffic.wants(HIT));
+        assert!(!traffic.wants(&finished(HIT)));
     }
 
     #[test]
@@ -293,7 +300,7 @@ mod tests {
         let traffic = Traffic::default();
         let now = clock::monotonic();
         let noted = || {
-            let errors = (0..1000).filter(|_| traffic.wants(ERROR));
+            let errors = (0..1000).filter(|_| traffic.wants(&finished(ERROR)));
             errors.map(|_| traffic.record(&record("http://a.test/y", ERROR))).count()
         };
         assert_eq!(noted(), MAX_ERRORS as usize);

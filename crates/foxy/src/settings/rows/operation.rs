@@ -2,7 +2,12 @@
 
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::values::Output;
+use foxy_base::ByteSize;
+use std::path::PathBuf;
 use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
 
 settings! {
     struct Operation, written as WrittenOperation in operation, chapter "Operation";
@@ -18,6 +23,28 @@ settings! {
         ("combined", "the Combined format of Apache and nginx"),
         ("json", "one JSON object per line"),
     ]), Fixed("squid");
+
+    /// File of a fixed size in which foxy keeps the newest transactions: each error, the slowest 1 %
+    /// of each outcome, and a sample of the rest. `foxy log` reads it.
+    transaction_log: optional PathBuf = "transaction-log" flag "transaction-log",
+        File, Nothing("foxy keeps no transactions");
+
+    /// Size of the file of `transaction-log`. With another size, foxy begins the file anew.
+    transaction_log_size: given ByteSize = "transaction-log-size" flag "transaction-log-size",
+        size(MIB, TIB), Fixed("256M");
+
+    /// Whether origins receive the id of a request in `X-Request-Id`. foxy takes this field over
+    /// from `forwarded-from` networks. Other requests get an id of foxy.
+    request_ids: given &'static str = "request-ids" flag "request-ids", choice(&[
+        ("log", "only logs and error answers show ids"),
+        ("send", "origins also receive ids"),
+    ]), Fixed("log");
+
+    /// Which answers tell the outcome and the times of their request in `Server-Timing`.
+    server_timing: given &'static str = "server-timing" flag "server-timing", choice(&[
+        ("asked", "answers to clients that may purge and send `Foxy-Explain: timing`"),
+        ("always", "all answers"),
+    ]), Fixed("asked");
 
     /// foxy's own messages that appear on standard error.
     log_level: given &'static str = "log-level" flag "log-level", choice(&[

@@ -1,0 +1,37 @@
+//! Squid's native format: `time elapsed client code/status bytes method URL user hierarchy type`.
+
+use super::{outcome, with_texts};
+use crate::transaction::{Text, Transaction};
+
+pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let (time, elapsed, client) = (words.next()?, words.next()?, words.next()?);
+    let (code, status) = words.next()?.split_once('/')?;
+    let (bytes, method, url) = (words.next()?, words.next()?, words.next()?);
+    let (user, hierarchy, kind) = (words.next(), words.next(), words.next());
+    let (seconds, fraction) = time.split_once('.')?;
+    let millis: u64 = fraction.get(..3).unwrap_or(fraction).parse().ok()?;
+    let status = status.parse().ok()?;
+    let (outcome, cut) = outcome(code, status, method);
+    let (way, next) = hierarchy.and_then(|text| text.split_once('/')).unwrap_or_default();
+    let is_parent = way.contains("PARENT") || way.contains("SIBLING");
+    let transaction = Transaction {
+        end: seconds.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(millis)?,
+        elapsed: elapsed.parse::<u64>().ok()?.checked_mul(1000),
+        status,
+        bytes: bytes.parse().ok()?,
+        ..Transaction::default()
+    };
+    let texts = [
+        (Text::Client, client),
+        (Text::Result, code),
+        (Text::Outcome, outcome),
+        (Text::Cut, cut),
+        (Text::Method, method),
+        (Text::Url, url),
+        (Text::User, user.unwrap_or_default()),
+        (if is_parent { Text::Parent } else { Text::Server }, next),
+        (Text::Type, kind.unwrap_or_default()),
+    ];
+    Some(with_texts(transaction, texts.map(|(name, text)| (name, text.into()))))
+}

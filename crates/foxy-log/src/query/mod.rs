@@ -1,0 +1,202 @@
+//! A *query* selects transactions by their fields: `status >= 500 and origin.ttfb > 1s`. Fields have
+//! types, and an error names its column.
+
+mod lex;
+mod parse;
+mod value;
+
+use crate::transaction::Transaction;
+use foxy_base::Cidr;
+use regex::Regex;
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+type Number = fn(&Transaction<'_>) -> Option<u64>;
+type Text = for<'a> fn(&'a Transaction<'_>) -> &'a str;
+
+/// A condition on transactions.
+#[derive(Clone, Debug)]
+pub enum Query {
+    /// All of these conditions. An empty list is always true.
+    All(Vec<Self>),
+    /// At least one of these conditions.
+    Any(Vec<Self>),
+    /// The opposite of a condition.
+    Not(Box<Self>),
+    /// A comparison of a number. An unknown number makes every comparison false, except `!=`.
+    Number(Number, Comparison, Option<u64>),
+    /// A comparison of the time of the end.
+    Time(Comparison, u64),
+    /// The text is equal to this text.
+    Equal(Text, String),
+    /// The regular expression matches a part of the text.
+    Match(Text, Regex),
+    /// The text is an address in the block.
+    Within(Text, Cidr),
+}
+
+/// A comparison of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    Different,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::Different => left != right,
+            Self::Less => left < right,
+            Self::AtMost => left <= right,
+            Self::Greater => left > right,
+            Self::AtLeast => left >= right,
+        }
+    }
+}
+
+/// Why a query is invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryError {
+    /// The position in characters, from 1.
+    pub column: usize,
+    /// The reason.
+    pub reason: QueryFault,
+}
+
+/// The reason why a query is invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryFault {
+    /// No field has this name.
+    UnknownField(String),
+    /// A comparison must follow the field.
+    NoComparison {
+        /// Name of the field.
+        field: &'static str,
+        /// Comparisons that the field permits.
+        permitted: &'static str,
+    },
+    /// The value is not of the field's type.
+    BadValue {
+        /// The value.
+        value: String,
+        /// The type of the field.
+        kind: &'static str,
+        /// An example of a value.
+        example: &'static str,
+    },
+    /// A value must follow the comparison.
+    NoValue,
+    /// A field, `not` or `(` must be here.
+    NoCondition,
+    /// `and`, `or` or the end must be here.
+    NoConnective(String),
+    /// This parenthesis has no partner.
+    Unclosed,
+    /// This quotation mark has no partner.
+    Unquoted,
+    /// The character has no meaning here.
+    BadCharacter(char),
+    /// The value is no regular expression.
+    BadPattern(String),
+    /// The query has too many levels of parentheses.
+    TooDeep,
+}
+
+impl fmt::Display for QueryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownField(name) => write!(f, "no field is named {name:?}"),
+            Self::NoComparison { field, permitted } => {
+                write!(f, "after {field}, write one of {permitted}")
+            }
+            Self::BadValue { value, kind, example } => {
+                write!(f, "{value:?} is no {kind}; write a value such as {example}")
+            }
+            Self::NoValue => f.write_str("a value is missing"),
+            Self::NoCondition => f.write_str("write a condition such as status >= 500"),
+            Self::NoConnective(found) => {
+                write!(f, "write `and` or `or` before {found:?}, or quotes around a longer value")
+            }
+            Self::Unclosed => f.write_str("this parenthesis has no partner"),
+            Self::Unquoted => f.write_str("this quotation mark has no partner"),
+            Self::BadCharacter('&' | '|') => f.write_str("write `and` or `or`"),
+            Self::BadCharacter(character) => write!(f, "{character:?} has no meaning here"),
+            Self::BadPattern(why) => write!(f, "the regular expression is invalid: {why}"),
+            Self::TooDeep => f.write_str("the parentheses are nested too deeply"),
+        }
+    }
+}
+
+impl Query {
+    /// Reads a query. `now` is the time in milliseconds since the Unix epoch to which a time such
+    /// as `-15m` refers. An empty text selects everything.
+    pub fn read(text: &str, now: u64) -> Result<Self, QueryError> {
+        parse::parse(text, now)
+    }
+
+    /// Returns whether the transaction meets the condition.
+    pub fn matches(&self, transaction: &Transaction<'_>) -> bool {
+        match self {
+            Self::All(all) => all.iter().all(|query| query.matches(transaction)),
+            Self::Any(any) => any.iter().any(|query| query.matches(transaction)),
+            Self::Not(query) => !query.matches(transaction),
+            Self::Number(get, comparison, value) => match (get(transaction), *value) {
+                (Some(number), Some(value)) => comparison.holds(number, value),
+                (number, value) => match comparison {
+                    Comparison::Equal => number == value,
+                    Comparison::Different => number != value,
+                    _ => false,
+                },
+            },
+            Self::Time(comparison, value) => comparison.holds(transaction.end, *value),
+            Self::Equal(get, value) => get(transaction) == value,
+            Self::Match(get, regex) => regex.is_match(get(transaction)),
+            Self::Within(get, block) => {
+                let address = get(transaction).parse::<IpAddr>();
+                address.is_ok_and(|address| block.contains(address.to_canonical()))
+            }
+        }
+    }
+
+    /// Returns times outside which no transaction meets the condition.
+    pub fn times(&self) -> RangeInclusive<u64> {
+        let always = 0..=u64::MAX;
+        match self {
+            Self::All(all) => all
+                .iter()
+                .map(Self::times)
+                .fold(always, |a, b| *a.start().max(b.start())..=*a.end().min(b.end())),
+            Self::Any(any) => {
+                let both = |a: RangeInclusive<u64>, b: RangeInclusive<u64>| {
+                    *a.start().min(b.start())..=*a.end().max(b.end())
+                };
+                any.iter().map(Self::times).reduce(both).unwrap_or(always)
+            }
+            Self::Time(Comparison::Equal, time) => *time..=*time,
+            Self::Time(Comparison::Less | Comparison::AtMost, time) => 0..=*time,
+            Self::Time(Comparison::Greater | Comparison::AtLeast, time) => *time..=u64::MAX,
+            _ => always,
+        }
+    }
+
+    /// Returns a query that both queries select.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::All(vec![self, other])
+    }
+}
+
+#[cfg(test)]
+mod tests;

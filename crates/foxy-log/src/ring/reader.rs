@@ -1,0 +1,142 @@
+//! Reads a ring, also while processes write it.
+
+use super::{BLOCK, BLOCK_HEAD, BlockHead, Geometry, NEXT_AT, record};
+use crate::transaction::Transaction;
+use std::fs::File;
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
+
+/// A ring to read.
+#[derive(Debug)]
+pub struct Ring {
+    file: File,
+    geometry: Geometry,
+}
+
+impl Ring {
+    /// Opens a ring. Returns `None` if the file is no ring.
+    pub fn open(file: File) -> io::Result<Option<Self>> {
+        let geometry = Geometry::read(&file)?;
+        Ok(geometry.map(|geometry| Self { file, geometry }))
+    }
+
+    /// Returns the blocks with records of the times `times`, in the order of writing.
+    pub fn blocks(&self, times: &RangeInclusive<u64>) -> io::Result<Vec<BlockHead>> {
+        let mut next = [0; 8];
+        self.file.read_exact_at(&mut next, NEXT_AT)?;
+        let next = u64::from_le_bytes(next);
+        let mut blocks = Vec::new();
+        for number in next.saturating_sub(self.geometry.blocks).max(1)..next {
+            let mut head = [0; BLOCK_HEAD];
+            self.file.read_exact_at(&mut head, self.geometry.position(number))?;
+            let block = BlockHead::decode(&head).filter(|block| block.number == number);
+            let is_wanted =
+                |block: &BlockHead| block.first <= *times.end() && block.last >= *times.start();
+            blocks.extend(block.filter(is_wanted));
+        }
+        Ok(blocks)
+    }
+
+    /// Reads the records of a block into `out`, and returns the block for [`Block::records`].
+    pub fn read<'a>(&self, head: BlockHead, out: &'a mut Vec<u8>) -> io::Result<Block<'a>> {
+        out.resize(BLOCK as usize, 0);
+        self.file.read_exact_at(out, self.geometry.position(head.number))?;
+        Ok(Block { head, records: &out[BLOCK_HEAD..] })
+    }
+
+    /// Returns the size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.geometry.position(self.geometry.blocks - 1) + BLOCK
+    }
+}
+
+/// The bytes of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    head: BlockHead,
+    records: &'a [u8],
+}
+
+impl<'a> Block<'a> {
+    /// Returns the transactions in the order of writing. Ends at the first byte that is no record
+    /// of this block: the end, or the place of a torn write.
+    pub fn records(self) -> impl Iterator<Item = Transaction<'a>> {
+        self.raw().filter_map(record::decode)
+    }
+
+    fn raw(self) -> impl Iterator<Item = &'a [u8]> {
+        let (mut rest, number) = (self.records, self.head.number);
+        std::iter::from_fn(move || {
+            let record = record::first(rest).filter(|record| record::is_sealed(record, number))?;
+            rest = &rest[record.len()..];
+            Some(record)
+        })
+    }
+}
+
+/// Reads only the records that were written after the previous call.
+#[derive(Debug, Default)]
+pub struct Follower {
+    /// For each block of the previous call, the number of records that were read.
+    read: Vec<(u64, usize)>,
+}
+
+impl Follower {
+    /// Passes each new transaction to `take`. The first call passes the transactions from the time
+    /// `since` on.
+    pub fn poll(
+        &mut self,
+        ring: &Ring,
+        since: u64,
+        mut take: impl FnMut(&Transaction<'_>),
+    ) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut read = Vec::new();
+        for head in ring.blocks(&(since..=u64::MAX))? {
+            let known = self.read.iter().find(|(number, _)| *number == head.number);
+            let known = known.map_or(0, |(_, count)| *count);
+            let mut count = 0;
+            for transaction in ring.read(head, &mut bytes)?.records() {
+                if count >= known && transaction.end >= since {
+                    take(&transaction);
+                }
+                count += 1;
+            }
+            read.push((head.number, count));
+        }
+        self.read = read;
+        Ok(())
+    }
+}
+
+/// Passes the transactions of the times `times` to several threads. Each thread adds its share,
+/// which follows the share of the thread before, to a value of its own. Returns these values.
+pub fn scan<T: Send>(
+    ring: &Ring,
+    times: &RangeInclusive<u64>,
+    threads: usize,
+    begin: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, &Transaction<'_>) + Sync,
+) -> io::Result<Vec<T>> {
+    let blocks = ring.blocks(times)?;
+    let share = blocks.len().div_ceil(threads.max(1)).max(1);
+    let run = |blocks: &[BlockHead]| {
+        let (mut value, mut bytes) = (begin(), Vec::new());
+        for head in blocks {
+            let records = ring.read(*head, &mut bytes)?.records();
+            records
+                .filter(|transaction| times.contains(&transaction.end))
+                .for_each(|transaction| add(&mut value, &transaction));
+        }
+        Ok(value)
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            blocks.chunks(share).map(|blocks| scope.spawn(move || run(blocks))).collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ended.collect()
+    })
+}

@@ -1,0 +1,95 @@
+//! Writes a ring.
+
+use super::{BLOCK, BLOCK_HEAD, BlockHead, Geometry, HEAD, NEXT_AT, record};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A writer of a ring. It writes each block from its beginning to its end.
+#[derive(Debug)]
+pub struct RingWriter {
+    file: File,
+    geometry: Geometry,
+    /// The block that the writer fills, and the number of its bytes in the file.
+    block: Option<(BlockHead, usize)>,
+}
+
+impl RingWriter {
+    /// Opens a ring of about `size` bytes, at least [`super::MIN_SIZE`]. The file must be open for
+    /// reading and writing. Empties the file if it is no ring of this size.
+    pub fn open(file: File, size: u64) -> io::Result<Self> {
+        let geometry = Geometry::of_size(size);
+        file.lock()?;
+        let prepared = prepare(&file, geometry);
+        file.unlock()?;
+        prepared.map(|()| Self { file, geometry, block: None })
+    }
+
+    /// Appends records in the order of their times. `records` has whole records, as
+    /// [`record::encode`] makes them.
+    pub fn append(&mut self, mut records: &[u8]) -> io::Result<()> {
+        let mut pending = Vec::new();
+        while let Some(next) = record::first(records) {
+            records = &records[next.len()..];
+            let time = record::time(next);
+            let room = |used: usize| used + pending.len() + next.len() <= BLOCK as usize;
+            let mut block = match self.block {
+                Some((block, used)) if room(used) => block,
+                _ => {
+                    self.flush(&mut pending)?;
+                    self.begin_block(time)?
+                }
+            };
+            let begin = pending.len();
+            pending.extend_from_slice(next);
+            record::seal(&mut pending[begin..], block.number);
+            block.first = block.first.min(time);
+            block.last = block.last.max(time);
+            if let Some((current, _)) = &mut self.block {
+                *current = block;
+            }
+        }
+        self.flush(&mut pending)
+    }
+
+    /// Writes the pending records behind the current block's records, and then its head.
+    fn flush(&mut self, pending: &mut Vec<u8>) -> io::Result<()> {
+        let Some((block, used)) = &mut self.block else { return Ok(()) };
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let position = self.geometry.position(block.number);
+        self.file.write_all_at(pending, position + *used as u64)?;
+        *used += pending.len();
+        pending.clear();
+        self.file.write_all_at(&block.encode(), position)
+    }
+
+    /// Takes the next block of the file. Other processes then take later blocks.
+    fn begin_block(&mut self, time: u64) -> io::Result<BlockHead> {
+        self.file.lock()?;
+        let taken = take_number(&self.file);
+        self.file.unlock()?;
+        let block = BlockHead { number: taken?, first: time, last: time };
+        self.block = Some((block, BLOCK_HEAD));
+        Ok(block)
+    }
+}
+
+/// Writes the head of a new ring, unless the file is a ring of this size already.
+fn prepare(file: &File, geometry: Geometry) -> io::Result<()> {
+    if Geometry::read(file)? == Some(geometry) {
+        return Ok(());
+    }
+    file.set_len(0)?;
+    file.set_len(HEAD + geometry.blocks * BLOCK)?;
+    file.write_all_at(&geometry.head(), 0)
+}
+
+fn take_number(file: &File) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, NEXT_AT)?;
+    let number = u64::from_le_bytes(bytes);
+    file.write_all_at(&(number + 1).to_le_bytes(), NEXT_AT)?;
+    Ok(number)
+}

@@ -1,0 +1,212 @@
+//! Chooses the transactions for the ring: every error, the slowest 1 % of each outcome, and a
+//! random sample of the rest. The sample adapts to the rate of requests. The choice costs a few
+//! dozen instructions, because a worker makes it after each request.
+
+use crate::transaction::Kept;
+use foxy_base::Instant;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Outcomes with their own limit for slow transactions.
+pub const OUTCOMES: usize = 12;
+
+/// Number of sampled transactions in a second at which a worker halves the share of the sample.
+const MOST_SAMPLES: u32 = 40;
+/// Largest number of transactions that a sampled transaction stands for.
+const MAX_WEIGHT: u32 = 1 << 20;
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// Fraction bits of a limit for slow transactions.
+const FRACTION: u32 = 20;
+/// A slower transaction raises the limit by this divisor. A faster transaction lowers it by the
+/// divisor times 99. So 1 % of the transactions are above the limit in the long run.
+const STEP: u64 = 64;
+
+/// The state of one worker.
+#[derive(Debug)]
+pub struct Selector {
+    /// For each outcome, the running 99th percentile in µs, with [`FRACTION`] bits. 0 before the
+    /// first transaction.
+    slow: [Cell<u64>; OUTCOMES],
+    /// The weight of a sampled transaction, a power of two.
+    weight: Cell<u32>,
+    /// Samples in the current second, and the end of this second.
+    samples: Cell<u32>,
+    second: Cell<u64>,
+    drawn: Cell<u32>,
+    seen: Cell<u32>,
+    lost: Cell<u32>,
+}
+
+/// Why and with which numbers a transaction enters the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// The reason.
+    pub kept: Kept,
+    /// Number of transactions that the transaction stands for.
+    pub weight: u32,
+    /// Number of transactions since the previous selected transaction, this included.
+    pub seen: u32,
+    /// Number of selected transactions that were lost since then.
+    pub lost: u32,
+}
+
+impl Selector {
+    /// Creates the state of a worker that has seen nothing.
+    pub const fn new() -> Self {
+        Self {
+            slow: [const { Cell::new(0) }; OUTCOMES],
+            weight: Cell::new(1),
+            samples: Cell::new(0),
+            second: Cell::new(0),
+            drawn: Cell::new(0),
+            seen: Cell::new(0),
+            lost: Cell::new(0),
+        }
+    }
+
+    /// Decides about a finished transaction. `outcome` is the number of its outcome.
+    pub fn select(
+        &self,
+        (is_error, outcome): (bool, usize),
+        elapsed: Duration,
+        now: Instant,
+    ) -> Option<Selected> {
+        self.seen.set(self.seen.get().saturating_add(1));
+        if now.0 >= self.second.get() {
+            self.begin_second(now);
+        }
+        let is_slow = self.is_slow(outcome, elapsed);
+        let (kept, weight) = if is_error {
+            (Kept::Error, 1)
+        } else if is_slow {
+            (Kept::Slow, 1)
+        } else if self.is_drawn() {
+            (Kept::Sample, self.sampled())
+        } else {
+            return None;
+        };
+        Some(Selected { kept, weight, seen: self.seen.get(), lost: self.lost.get() })
+    }
+
+    /// Notes whether the selected transaction is in the log. If not, the next entry reports it.
+    pub fn note(&self, is_written: bool) {
+        if is_written {
+            self.seen.set(0);
+            self.lost.set(0);
+        } else {
+            self.lost.set(self.lost.get().saturating_add(1));
+        }
+    }
+
+    fn is_slow(&self, outcome: usize, elapsed: Duration) -> bool {
+        let Some(cell) = self.slow.get(outcome) else { return false };
+        let (limit, nanos) = (cell.get(), u64::from(elapsed.subsec_nanos()));
+        let micros = elapsed.as_secs().saturating_mul(1_000_000) + nanos / 1000;
+        let value = micros.min(1 << 40) << FRACTION;
+        let is_slow = value > limit;
+        cell.set(match limit {
+            0 => value.max(1),
+            _ if is_slow => limit + limit / STEP + 1,
+            _ => limit - limit / (STEP * 99),
+        });
+        is_slow
+    }
+
+    /// Draws without a pattern, so that periodic requests are sampled evenly.
+    fn is_drawn(&self) -> bool {
+        let number = self.drawn.get().wrapping_add(1);
+        self.drawn.set(number);
+        let mixed = number.wrapping_mul(0x9e37_79b1);
+        let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x85eb_ca77);
+        (mixed ^ (mixed >> 13)) & (self.weight.get() - 1) == 0
+    }
+
+    /// Counts a sample and returns its weight. Doubles the weight of later samples if this second
+    /// has many samples.
+    fn sampled(&self) -> u32 {
+        let weight = self.weight.get();
+        self.samples.set(self.samples.get() + 1);
+        if self.samples.get() >= MOST_SAMPLES {
+            self.weight.set((weight * 2).min(MAX_WEIGHT));
+            self.samples.set(0);
+        }
+        weight
+    }
+
+    /// Halves the weight of samples for each second that had few samples.
+    #[cold]
+    fn begin_second(&self, now: Instant) {
+        let passed = 1 + (now.0 - self.second.get()) / SECOND;
+        if self.samples.get() < MOST_SAMPLES / 2 {
+            let halvings = u32::try_from(passed).unwrap_or(31).min(31);
+            self.weight.set((self.weight.get() >> halvings).max(1));
+        }
+        self.second.set(now.0 + SECOND);
+        self.samples.set(0);
+    }
+}
+
+impl Default for Selector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    fn at(micros: u64) -> Instant {
+        Instant(micros * 1000)
+    }
+
+    /// Runs `requests` requests, `gap` µs apart, with random durations. Returns the entries.
+    fn run(requests: u64, gap: u64) -> Vec<Selected> {
+        let (selector, mut random, mut entries) = (Selector::new(), Random::new(3), Vec::new());
+        for number in 0..requests {
+            let elapsed = Duration::from_micros(20 + random.below(1000));
+            let selected = selector.select((false, 2), elapsed, at(number * gap));
+            entries.extend(selected.inspect(|_| selector.note(true)));
+        }
+        entries
+    }
+
+    #[test]
+    fn about_one_percent_counts_as_slow() {
+        let entries = run(500_000, 20);
+        let slow = entries.iter().filter(|entry| entry.kept == Kept::Slow).count();
+        assert!((4_000..6_500).contains(&slow), "{slow}");
+    }
+
+    #[test]
+    fn a_busy_worker_is_sampled_and_the_weights_stand_for_all_requests() {
+        let entries = run(500_000, 20);
+        let samples = entries.iter().filter(|entry| entry.kept == Kept::Sample).count();
+        assert!((300..1_500).contains(&samples), "{samples}");
+        let stands_for: u64 = entries.iter().map(|entry| u64::from(entry.weight)).sum();
+        assert!((450_000..550_000).contains(&stands_for), "{stands_for}");
+        let seen: u64 = entries.iter().map(|entry| u64::from(entry.seen)).sum();
+        assert!((490_000..=500_000).contains(&seen), "{seen}");
+    }
+
+    #[test]
+    fn an_idle_worker_keeps_every_request() {
+        assert_eq!(run(1_000, 100_000).len(), 1_000);
+    }
+
+    #[test]
+    fn every_error_is_kept_and_a_lost_entry_is_reported() {
+        let selector = Selector::new();
+        let error = || selector.select((true, 9), Duration::from_micros(5), at(0));
+        for lost in 0..3 {
+            let seen = lost + 1;
+            assert_eq!(error(), Some(Selected { kept: Kept::Error, weight: 1, seen, lost }));
+            selector.note(false);
+        }
+        error();
+        selector.note(true);
+        assert_eq!(error().map(|entry| (entry.seen, entry.lost)), Some((1, 0)));
+    }
+}

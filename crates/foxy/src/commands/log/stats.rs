@@ -1,0 +1,122 @@
+//! `foxy log stats`: a summary of a log on one screen.
+
+use super::sources::{self, Counted, Source};
+use super::text::{self, duration, percent};
+use crate::failure::Failure;
+use crate::terminal;
+use foxy_base::ByteSize;
+use foxy_log::field;
+use foxy_log::group::{Groups, Totals};
+use foxy_log::lines::time;
+use foxy_log::query::Query;
+use foxy_log::transaction::Transaction;
+
+/// Number of hosts and of reasons that the summary shows.
+const SHOWN: usize = 6;
+/// Number of slowest requests that the summary shows.
+const SLOWEST: usize = 5;
+
+/// The counts of a part of a log.
+struct Summary {
+    all: Totals,
+    outcomes: Groups,
+    hosts: Groups,
+    reasons: Groups,
+    statuses: Groups,
+    /// The slowest requests, slowest first.
+    slowest: Vec<Transaction<'static>>,
+}
+
+impl Summary {
+    fn new() -> Self {
+        let by = |name: &str| Groups::by(field::named(name).expect("the table has this field"));
+        Self {
+            all: Totals::default(),
+            outcomes: by("outcome"),
+            hosts: by("host"),
+            reasons: by("reason"),
+            statuses: by("status"),
+            slowest: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, transaction: &Transaction<'_>) {
+        self.all.add(transaction);
+        self.outcomes.add(transaction);
+        self.hosts.add(transaction);
+        self.statuses.add(transaction);
+        if !transaction.is_hit() {
+            self.reasons.add(transaction);
+        }
+        let is_slower = |other: &Transaction<'_>| other.elapsed < transaction.elapsed;
+        if self.slowest.len() < SLOWEST || self.slowest.last().is_some_and(is_slower) {
+            self.slowest.push(transaction.clone().into_owned());
+            self.sort_slowest();
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.all.merge(&other.all);
+        self.outcomes.merge(other.outcomes);
+        self.hosts.merge(other.hosts);
+        self.reasons.merge(other.reasons);
+        self.statuses.merge(other.statuses);
+        self.slowest.extend(other.slowest);
+        self.sort_slowest();
+    }
+
+    fn sort_slowest(&mut self) {
+        self.slowest.sort_by_key(|transaction| u64::MAX - transaction.elapsed.unwrap_or(0));
+        self.slowest.truncate(SLOWEST);
+    }
+}
+
+pub fn run(sources: &[Source], query: &Query) -> Result<(), Failure> {
+    let (found, counted) = sources::collect(sources, query, Summary::new, Summary::add)?;
+    let mut summary = Summary::new();
+    found.into_iter().for_each(|part| summary.merge(part));
+    terminal::print(shown(&summary, &counted).trim_end());
+    counted.report_unread();
+    Ok(())
+}
+
+fn shown(summary: &Summary, counted: &Counted) -> String {
+    let Some((first, last)) = counted.times else { return "the log has no requests".to_owned() };
+    let all = &summary.all;
+    let quantile = |share| all.elapsed.quantile(share).map_or_else(|| "–".to_owned(), duration);
+    let statuses = summary.statuses.sorted();
+    let statuses = statuses.iter().take(SHOWN).map(|(status, totals)| {
+        format!("{status} {}", percent(Some(totals.requests as f64 / all.requests.max(1) as f64)))
+    });
+    let mut text = format!(
+        "{} to {}\n{} requests, {} by clients, {} failed or refused\nhits {}, of bytes {}; median \
+         {}, p99 {}\nstatus: {}\n{} entries; the log saw {} requests and lost {} entries\n",
+        time::shown(first),
+        time::shown(last),
+        all.requests,
+        ByteSize(all.bytes),
+        all.errors,
+        percent(all.hit_ratio()),
+        percent(all.byte_ratio()),
+        quantile(0.5),
+        quantile(0.99),
+        statuses.collect::<Vec<_>>().join(", "),
+        all.entries,
+        counted.seen,
+        counted.lost,
+    );
+    let mut table = |name: &str, groups: &Groups, most: usize| {
+        let sorted = groups.sorted();
+        text.push('\n');
+        text.push_str(&text::group_table(name, &sorted[..sorted.len().min(most)]));
+    };
+    table("outcome", &summary.outcomes, usize::MAX);
+    table("host", &summary.hosts, SHOWN);
+    table("reason without a hit", &summary.reasons, SHOWN);
+    text.push_str("\nslowest\n");
+    for transaction in &summary.slowest {
+        text.push_str(&text::one(transaction, false));
+        text.push('\n');
+    }
+    text
+}

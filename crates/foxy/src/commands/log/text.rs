@@ -1,0 +1,181 @@
+//! Shows transactions, groups and fields as text or JSON.
+
+use foxy_base::ByteSize;
+use foxy_log::field::{self, FieldKind, Get};
+use foxy_log::group::Totals;
+use foxy_log::lines::time;
+use foxy_log::transaction::{Text, Transaction};
+use foxy_report::Table;
+use serde_json::{Map, Value, json};
+
+/// Returns a line for a transaction.
+pub fn one(transaction: &Transaction<'_>, as_json: bool) -> String {
+    if as_json { json_line(transaction) } else { safe(&line(transaction)) }
+}
+
+/// Replaces control characters, which could change the terminal.
+pub fn safe(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect()
+}
+
+fn line(transaction: &Transaction<'_>) -> String {
+    let text = |name| transaction.text(name);
+    let outcome = match text(Text::Outcome) {
+        "" => "-",
+        outcome => outcome,
+    };
+    let mut line = format!(
+        "{} {:03} {outcome:<13} {:>8} {:>9} {} {} {}",
+        time::shown(transaction.end),
+        transaction.status,
+        transaction.elapsed.map_or_else(|| "-".to_owned(), duration),
+        ByteSize(transaction.bytes).to_string(),
+        text(Text::Client),
+        text(Text::Method),
+        text(Text::Url),
+    );
+    let mut more = Vec::new();
+    let mut add = |name: &str, value: &str| {
+        if !value.is_empty() {
+            more.push(if name.is_empty() { value.to_owned() } else { format!("{name} {value}") });
+        }
+    };
+    add("", text(Text::Reason));
+    add("cut", text(Text::Cut));
+    let status =
+        transaction.origin_status.filter(|status| *status != u64::from(transaction.status));
+    add("origin status", &status.map_or_else(String::new, |status| status.to_string()));
+    add("origin", &transaction.origin_ttfb.map_or_else(String::new, duration));
+    let connect = transaction.origin_connect.filter(|micros| *micros > 0);
+    add("connect", &connect.map_or_else(String::new, duration));
+    add("server", text(Text::Server));
+    add("parent", text(Text::Parent));
+    add("rules", text(Text::Rules));
+    add("user", text(Text::User));
+    add("id", text(Text::Id));
+    if transaction.weight > 1 {
+        add("", &format!("one of {}", transaction.weight));
+    }
+    if !more.is_empty() {
+        line.push_str(&format!(" ({})", more.join("; ")));
+    }
+    line
+}
+
+/// Returns the known fields of a transaction as a JSON object. Durations are in microseconds.
+fn json_line(transaction: &Transaction<'_>) -> String {
+    let mut object = Map::new();
+    for field in field::all() {
+        let value = match (field.get, field.kind) {
+            (Get::Text(get), _) => {
+                Some(get(transaction)).filter(|text| !text.is_empty()).map(Value::from)
+            }
+            (Get::Number(get), FieldKind::Time) => {
+                get(transaction).map(time::shown).map(Value::from)
+            }
+            (Get::Number(get), _) => get(transaction).map(Value::from),
+        };
+        let name = match field.kind {
+            FieldKind::Duration => format!("{}_us", field.name),
+            _ => field.name.to_owned(),
+        };
+        object.extend(value.map(|value| (name, value)));
+    }
+    Value::from(object).to_string()
+}
+
+/// Returns a duration of `micros` in its usual unit, with three digits.
+pub fn duration(micros: u64) -> String {
+    let digits = |value: f64| match value {
+        10.0.. if value < 100.0 => format!("{value:.1}"),
+        ..10.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    };
+    match micros {
+        0..1_000 => format!("{micros}µs"),
+        1_000..1_000_000 => format!("{}ms", digits(micros as f64 / 1e3)),
+        _ => format!("{}s", digits(micros as f64 / 1e6)),
+    }
+}
+
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+/// Returns a table of groups.
+pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
+    let heads = [field, "requests", "hits", "errors", "bytes", "median", "p99", "origin p99"];
+    let mut table = Table::new(&heads);
+    for (value, totals) in groups {
+        let quantile = |micros: Option<u64>| micros.map_or_else(|| "–".to_owned(), duration);
+        table.row(&[
+            if value.is_empty() { "–".to_owned() } else { safe(value) },
+            totals.requests.to_string(),
+            percent(totals.hit_ratio()),
+            totals.errors.to_string(),
+            ByteSize(totals.bytes).to_string(),
+            quantile(totals.elapsed.quantile(0.5)),
+            quantile(totals.elapsed.quantile(0.99)),
+            quantile(totals.ttfb.quantile(0.99)),
+        ]);
+    }
+    table.render()
+}
+
+/// Returns a group as a JSON object.
+pub fn group_json(field: &str, (value, totals): (&str, &Totals)) -> String {
+    let object = json!({
+        field: value,
+        "entries": totals.entries,
+        "requests": totals.requests,
+        "hit_ratio": totals.hit_ratio(),
+        "byte_hit_ratio": totals.byte_ratio(),
+        "errors": totals.errors,
+        "bytes": totals.bytes,
+        "median_us": totals.elapsed.quantile(0.5),
+        "p99_us": totals.elapsed.quantile(0.99),
+        "origin_p99_us": totals.ttfb.quantile(0.99),
+    });
+    object.to_string()
+}
+
+/// Returns a table of all fields.
+pub fn fields() -> String {
+    let mut table = Table::new(&["field", "type", "example", "meaning"]);
+    for field in field::all() {
+        let (kind, example) = field.kind.description();
+        table.row(&[field.name, kind, example, field.help].map(str::to_owned));
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_why_and_is_safe_on_a_terminal() {
+        let line = b"1286536308.779    180 192.0.2.1 TCP_MISS/200 411 GET http://a.test/x alice \
+            HIER_DIRECT/10.0.0.1 text/html";
+        let mut transaction = foxy_log::lines::parse(line).expect("a line");
+        transaction.texts[Text::Url as usize] = "http://a.test/\u{1b}[2J".into();
+        transaction.texts[Text::Reason as usize] = "uri-miss".into();
+        (transaction.origin_ttfb, transaction.weight) = (Some(1_250_000), 64);
+        assert_eq!(
+            one(&transaction, false),
+            "2010-10-08T11:11:48.779Z 200 miss             180ms     411 B 192.0.2.1 GET \
+             http://a.test/\u{fffd}[2J (uri-miss; origin 1.25s; server 10.0.0.1; user alice; \
+             one of 64)"
+        );
+        let object: Value = serde_json::from_str(&one(&transaction, true)).expect("JSON");
+        assert_eq!(object["origin.ttfb_us"], 1_250_000);
+        assert_eq!(object["host"], "a.test");
+        assert_eq!(object.get("rules"), None);
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        let shown = [35, 1_234, 56_789, 999_000, 1_250_000, 61_000_000].map(duration);
+        assert_eq!(shown, ["35µs", "1.23ms", "56.8ms", "999ms", "1.25s", "61.0s"]);
+    }
+}
