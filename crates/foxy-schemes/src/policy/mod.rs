@@ -7,6 +7,7 @@ mod ranked;
 mod s3_fifo;
 mod sieve;
 mod w_tiny_lfu;
+mod webcosm;
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +26,13 @@ pub trait Policy: Send {
     /// The hash is the same if the key is inserted again later, under another entry number. `size`
     /// is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
+
+    /// Adds an entry to a cache in miniature, which has a sample of the entries of a whole cache.
+    /// `size` is the size of the entry in bytes, and `charged` the bytes that it takes in the
+    /// miniature. A policy that compares sizes implements this function.
+    fn insert_sampled(&mut self, entry: u32, key_hash: u64, _size: u64, charged: u64) {
+        self.insert(entry, key_hash, charged);
+    }
 
     /// Notes that an entry was used again (a hit). The entry must be present.
     fn touch(&mut self, entry: u32);
@@ -81,6 +89,9 @@ pub enum PolicyName {
     /// W-TinyLFU: a small LRU window for new entries. An entry that leaves the window stays only if
     /// it has more uses than the next victim.
     WTinyLfu,
+    /// The rules of the engine webcosm. A large new entry waits in a small queue until it is used
+    /// again. A small entry needs fewer uses to stay than a large one.
+    Webcosm,
 }
 
 /// One row of the table of policies.
@@ -150,6 +161,13 @@ pub const POLICIES: &[PolicyRow] = &[
         summary: "admits a new entry only if it is used more often than the entry that it \
                   displaces",
         make: |settings| Box::new(w_tiny_lfu::WTinyLfu::new(settings)),
+    },
+    PolicyRow {
+        name: PolicyName::Webcosm,
+        text: "webcosm",
+        summary: "the rules of the scheme webcosm: a large new entry must be used again, and a \
+                  small entry needs fewer uses to stay",
+        make: |settings| Box::new(webcosm::Webcosm::new(settings)),
     },
 ];
 

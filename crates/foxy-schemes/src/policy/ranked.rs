@@ -72,6 +72,10 @@ impl Policy for Ranked {
         self.heap.insert(node);
     }
 
+    fn insert_sampled(&mut self, entry: u32, key_hash: u64, size: u64, _charged: u64) {
+        self.insert(entry, key_hash, size);
+    }
+
     fn touch(&mut self, entry: u32) {
         let slot = &mut self.slots[entry as usize];
         slot.frequency = slot.frequency.saturating_add(1);
