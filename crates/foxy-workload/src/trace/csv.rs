@@ -151,6 +151,7 @@ impl Columns {
         self.places[column as usize]
     }
 
+    #[cfg(feature = "parquet")]
     pub(super) fn used(&self) -> impl Iterator<Item = usize> + '_ {
         self.places.iter().flatten().copied()
     }

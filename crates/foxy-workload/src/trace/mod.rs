@@ -9,6 +9,7 @@ mod csv;
 mod json_log;
 pub mod models;
 mod oracle_general;
+#[cfg(feature = "parquet")]
 mod parquet;
 pub mod read;
 pub mod report;

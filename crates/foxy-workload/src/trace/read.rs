@@ -2,9 +2,11 @@
 //! reason.
 
 use super::csv::Csv;
+#[cfg(feature = "parquet")]
+use super::parquet;
 use super::report::{Format, ReadError, ReadReport, is_damage};
 use super::skip::Skip;
-use super::{Builder, Trace, access_log, json_log, oracle_general, parquet};
+use super::{Builder, Trace, access_log, json_log, oracle_general};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -62,7 +64,12 @@ fn read_unpacked<R: Read>(
     let mut report = ReadReport::new(format, packed);
     let buffered = |input| BufReader::with_capacity(HEAD_BYTES, input);
     match format {
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::read(input, &mut builder, &mut report, progress),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => {
+            Err(ReadError::NotParquet("only a foxy with the lab reads this format".into()))
+        }
         Format::OracleGeneral => {
             oracle_general::read(buffered(input), &mut builder, &mut report, progress)
         }

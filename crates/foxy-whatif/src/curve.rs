@@ -1,0 +1,53 @@
+//! Results: points of a curve, each with its uncertainty.
+
+use foxy_schemes::PolicyName;
+
+/// A share from 0 to 1, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The most likely share.
+    pub value: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    pub(crate) fn new(value: f64, half_width: f64) -> Self {
+        let within = |share: f64| share.clamp(0.0, 1.0);
+        let (low, high) = (within(value - half_width), within(value + half_width));
+        Self { value: within(value), low, high }
+    }
+}
+
+/// The hits that a cache would have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The size in relation to the present size.
+    pub factor: f64,
+    /// The replacement policy.
+    pub policy: PolicyName,
+    /// The size in bytes.
+    pub capacity: u64,
+    /// The share of the requests that hit.
+    pub hits: Estimate,
+    /// The share of the bytes that hit.
+    pub byte_hits: Estimate,
+    /// Number of sampled keys that the simulated cache holds now.
+    pub keys: usize,
+    /// Whether the simulated cache was ever full. Until then, the point may be too low.
+    pub was_full: bool,
+}
+
+/// What is known about all requests, sampled or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Number of requests.
+    pub requests: f64,
+    /// Bytes of the bodies that clients received.
+    pub bytes: f64,
+    /// The requests that the present cache answered, and their bytes. `None` if nobody counted
+    /// them, as for many logs.
+    pub hits: Option<(f64, f64)>,
+}
