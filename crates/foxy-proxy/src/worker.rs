@@ -20,6 +20,7 @@ use crate::core::transport::Transport;
 use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
 use crate::request::forwarding_fields;
+use crate::request::sample::AnswerSample;
 use crate::settings::ProxySettings;
 use crate::upstream::{MakeResolver, UpstreamClient};
 use foxy_base::WallTime;
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     /// small head does not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
+    pub(crate) sample: Option<Arc<dyn AnswerSample>>,
     /// Creates resolvers of host names.
     pub(crate) resolver: MakeResolver,
     /// Set if the phase of the proxy is not [`Course::Serve`].

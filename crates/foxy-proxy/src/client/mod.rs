@@ -20,6 +20,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::upstream::{Responder, Scheme};
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
+use foxy_store::Key;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -244,6 +245,14 @@ impl Sender<'_> {
         match self {
             Self::Http1(sender) => sender.progress.decided_by(rules),
             Self::Http2(sender) => sender.decided_by(rules),
+        }
+    }
+
+    /// Notes the hash of the request's cache key, for the sample of answers.
+    pub(crate) fn keyed(&self, key: Key) {
+        match self {
+            Self::Http1(sender) => sender.progress.keyed(key),
+            Self::Http2(sender) => sender.keyed(key),
         }
     }
 

@@ -76,7 +76,7 @@ pub struct Finished {
 impl<'a> AccessRecord<'a> {
     /// Returns the requested host, with its port if the client sent a port.
     pub fn authority(&self) -> &'a [u8] {
-        self.site.map_or(&self.url[host_in(self.url)], |(_, host)| host)
+        authority(self.site, self.url)
     }
 
     /// Returns the outcome under which metrics count the request.
@@ -88,6 +88,12 @@ impl<'a> AccessRecord<'a> {
             outcome => outcome.request_outcome(),
         }
     }
+}
+
+/// Returns the requested host, with its port if the client sent a port. `site` is the site of a
+/// request to a reverse proxy.
+pub(crate) fn authority<'a>(site: Option<(&str, &'a [u8])>, url: &'a [u8]) -> &'a [u8] {
+    site.map_or(&url[host_in(url)], |(_, host)| host)
 }
 
 /// Returns the place of the host and port in a URL or authority, after any user and password.

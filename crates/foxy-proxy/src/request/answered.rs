@@ -9,6 +9,7 @@ use bytes::Bytes;
 use foxy_base::random::split_mix;
 use foxy_base::{Instant, clock};
 use foxy_http::{Headers, Version};
+use foxy_store::Key;
 use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -65,6 +66,8 @@ pub(crate) struct Progress {
     pace: RefCell<Option<Pace>>,
     /// The user who sent the request, if the proxy knows the user.
     user: RefCell<Option<Arc<str>>>,
+    /// The hash of the cache key, if the request has a cache key.
+    key: Cell<Option<Key>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
@@ -88,6 +91,7 @@ impl Progress {
         self.rules.take();
         self.pace.take();
         self.user.take();
+        self.key.set(None);
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
@@ -151,6 +155,15 @@ impl Progress {
 
     pub(crate) fn rules(&self) -> Ref<'_, Option<String>> {
         self.rules.borrow()
+    }
+
+    /// Records the hash of the request's cache key.
+    pub(crate) fn keyed(&self, key: Key) {
+        self.key.set(Some(key));
+    }
+
+    pub(crate) fn key(&self) -> Option<Key> {
+        self.key.get()
     }
 
     pub(crate) fn paced_by(&self, pace: Option<Pace>) {

@@ -13,6 +13,7 @@ pub(crate) mod forwarding_fields;
 pub mod mode;
 pub(crate) mod proxy_status;
 pub mod reason;
+pub mod sample;
 
 pub(crate) use crate::request::access::MediaType;
 pub(crate) use crate::request::answered::{

@@ -75,7 +75,11 @@ pub(crate) async fn request(
         return finish(&mut receiver, settings, &sender, result).await;
     }
     let key_of = |key| CacheKey::new(settings.rules.key(key));
-    let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: ends };
+    let wanted = |origin, key, sender: &Sender<'_>| {
+        let key = key_of(key);
+        sender.keyed(key.hash);
+        Wanted { head, origin, key, options, client: ends }
+    };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => {
             return Box::pin(tunnel(worker, client, head, options, (origin, ends))).await;
@@ -95,9 +99,9 @@ pub(crate) async fn request(
             let result = Box::pin(purge).await;
             return finish(&mut receiver, settings, &sender, result).await;
         }
-        Plan::Forward(origin, key, reason) => (wanted(origin, key), reason, None),
+        Plan::Forward(origin, key, reason) => (wanted(origin, key, &sender), reason, None),
         Plan::LookUp(origin, key) => {
-            let wanted = wanted(origin, key);
+            let wanted = wanted(origin, key, &sender);
             let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
             match fetch::answer_or_fetch(&mut transaction).await {
                 Ok(Fetched::Answered(answered)) => {

@@ -26,6 +26,8 @@ pub struct OutcomeMetrics {
     pub outcome: RequestOutcome,
     /// Number of requests in each class of [`CLASSES`].
     pub classes: [u64; CLASSES.len()],
+    /// Number of body bytes that clients received.
+    pub bytes: u64,
     /// Times from the first bytes of the requests to the ends of their answers.
     pub durations: Durations,
     /// The newest traced request in each bucket of the durations.
@@ -50,6 +52,7 @@ impl Gauges {
             outcome,
             classes: [0; CLASSES.len()],
             durations: Durations::sum(workers().flat_map(|worker| worker.timings(outcome))),
+            bytes: workers().map(|worker| worker.bytes(outcome)).sum(),
             exemplars: [None; BUCKETS],
         };
         for worker in workers() {

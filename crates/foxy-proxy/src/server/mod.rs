@@ -37,6 +37,7 @@ use crate::core::idle_client::{Heir, IdleClient};
 use crate::core::places::Places;
 use crate::flight::Flights;
 use crate::request::access::AccessSink;
+use crate::request::sample::AnswerSample;
 use crate::server::accept::run_worker;
 use crate::server::handle::ProxyHandle;
 use crate::server::listener::{Bound, ListenerKind, SharedListener, WorkerListener};
@@ -99,6 +100,8 @@ pub struct Parts {
     pub store: Option<Arc<dyn ObjectStore>>,
     /// The access log, if the proxy writes one.
     pub sink: Option<Arc<dyn AccessSink>>,
+    /// The receiver of a sample of the answers, if there is one.
+    pub sample: Option<Arc<dyn AnswerSample>>,
     /// The list of the purges that apply now, and the code that adds a purge to the list and makes
     /// it durable.
     pub purges: Purges,
@@ -164,6 +167,7 @@ impl Proxy {
             waiting: ByteBudget::new(budget),
             requests: ByteBudget::new(budget),
             sink: parts.sink,
+            sample: parts.sample,
             resolver: Arc::clone(&parts.resolver),
             leaving: AtomicBool::new(false),
             heir: OnceLock::new(),

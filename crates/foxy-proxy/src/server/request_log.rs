@@ -5,11 +5,12 @@ use crate::core::counters::Counter;
 use crate::core::metrics::exemplar::TraceId;
 use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::intercept::Inside;
-use crate::request::access::{AccessRecord, CutReason, Finished, without_credentials};
+use crate::request::access::{AccessRecord, CutReason, Finished, authority, without_credentials};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
+use crate::request::sample::SampledAnswer;
 use crate::upstream::{GroupMember, Scheme};
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
@@ -157,10 +158,33 @@ impl<'a> RequestLog<'a> {
         let finished = Finished { status: sent.outcome, outcome, cut, elapsed, now };
         let counters = &self.worker.counters;
         counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
+        counters.requests.count_bytes(outcome, sent.body_bytes);
         if let CacheStatus::Error(reason) = sent.outcome {
             counters.errors.add(reason.name());
         }
+        if cut.is_none() {
+            self.sample(sent, bytes);
+        }
         self.log(sent, bytes, cut, &finished);
+    }
+
+    /// Hands the answer out, if its key is in the sample.
+    fn sample(&self, sent: &SentResponse, bytes: u64) {
+        let (sample, key) = (self.worker.shared.sample.as_ref(), self.progress.key());
+        let Some((sample, key)) = sample.zip(key) else { return };
+        if !sample.takes(key, sent.body_bytes) {
+            return;
+        }
+        let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
+        sample.add(&SampledAnswer {
+            key,
+            host: authority(line.site, line.url),
+            is_get: line.method == b"GET",
+            outcome: sent.outcome,
+            status: sent.status,
+            head_bytes: bytes.saturating_sub(sent.body_bytes),
+            body_bytes: sent.body_bytes,
+        });
     }
 
     /// Returns the trace in which the client has sent the request.

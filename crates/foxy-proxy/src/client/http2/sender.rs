@@ -12,6 +12,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::upstream::Responder;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
+use foxy_store::Key;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -172,6 +173,10 @@ impl<'a> Http2Sender<'a> {
 
     pub(crate) fn decided_by(&self, rules: Option<String>) {
         self.out.borrow().progress.decided_by(rules);
+    }
+
+    pub(crate) fn keyed(&self, key: Key) {
+        self.out.borrow().progress.keyed(key);
     }
 
     pub(crate) fn paced_by(&self, pace: Option<Pace>) {

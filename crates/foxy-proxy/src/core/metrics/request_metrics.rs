@@ -4,6 +4,7 @@
 use crate::core::metrics::exemplar::{Exemplar, Exemplars, TraceId};
 use crate::core::metrics::timing::{BUCKETS, Timing};
 use foxy_base::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 macro_rules! outcomes {
@@ -76,6 +77,8 @@ pub const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 struct RequestCells {
     /// The durations of the requests of each class in [`CLASSES`].
     classes: [Timing; CLASSES.len()],
+    /// The bytes of all bodies that clients received.
+    bytes: AtomicU64,
     exemplars: Exemplars,
 }
 
@@ -103,6 +106,16 @@ impl RequestMetrics {
         let class = usize::from(status / 100);
         let class = cells.classes.get(class).unwrap_or(&cells.classes[0]);
         cells.exemplars.offer(class.add(elapsed), now, trace);
+    }
+
+    /// Adds the bytes of the body that the client of a request received.
+    pub(crate) fn count_bytes(&self, outcome: RequestOutcome, body: u64) {
+        self.cells[outcome as usize].bytes.fetch_add(body, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of all bodies.
+    pub(crate) fn bytes(&self, outcome: RequestOutcome) -> u64 {
+        self.cells[outcome as usize].bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the number of requests of each class in [`CLASSES`].
