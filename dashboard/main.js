@@ -10,6 +10,7 @@ import { overviewView } from "./overview.js";
 import { purgeView } from "./purge.js";
 import { settingsView } from "./settings.js";
 import { trafficView } from "./traffic.js";
+import { whatIfView } from "./whatif.js";
 
 const SECOND = 1000;
 const LONGEST_PAUSE = 10 * SECOND;
@@ -25,8 +26,8 @@ let isPaused = false;
 let failures = 0;
 let current = null;
 
-const views = [overviewView(), trafficView(), mapView(), objectsView(), explainView(),
-  purgeView(), settingsView()];
+const views = [overviewView(), trafficView(), mapView(), whatIfView(), objectsView(),
+  explainView(), purgeView(), settingsView()];
 
 // Adds a section and a link for each view.
 function build() {

@@ -14,7 +14,7 @@ import { chromium } from "playwright-core";
 import { Traffic, startFoxy, startOrigin } from "./traffic.mjs";
 
 const WIDTHS = [390, 820, 1400];
-const VIEWS = ["overview", "traffic", "map", "objects", "explain", "purge", "settings"];
+const VIEWS = ["overview", "traffic", "map", "whatif", "objects", "explain", "purge", "settings"];
 const HEIGHT = 900;
 
 const [foxy, pictures] = process.argv.slice(2);

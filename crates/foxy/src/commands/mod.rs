@@ -23,6 +23,7 @@ pub mod store;
 pub mod top;
 pub mod upgrade;
 pub mod user;
+pub mod whatif;
 
 use clap::{ArgMatches, Command};
 use foxy_cli::Entry;
@@ -54,6 +55,7 @@ const LOOK: &[Entry] = &[
     #[cfg(feature = "top")]
     Entry { command: top::command, run: top::run },
     Entry { command: log::command, run: log::run },
+    Entry { command: whatif::command, run: whatif::run },
     Entry { command: fsck::command, run: fsck::run },
     Entry { command: store::command, run: store::run },
 ];

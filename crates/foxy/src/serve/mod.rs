@@ -25,6 +25,7 @@ mod tls;
 pub mod trial;
 mod upgrade;
 mod welcome;
+pub mod whatif;
 
 pub use opening::{Extra, open};
 pub use parents::Sibling;

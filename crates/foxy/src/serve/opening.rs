@@ -21,6 +21,7 @@ use crate::serve::tls::{self, ReloadableTls};
 use crate::serve::upgrade::keeper::SwitchingKeeper;
 use crate::serve::upgrade::predecessor::Predecessor;
 use crate::serve::welcome::OpenStore;
+use crate::serve::whatif::WhatIf;
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::terminal::{self, Level};
@@ -35,6 +36,7 @@ use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink, Finished};
 use foxy_proxy::request::mode::Mode;
+use foxy_proxy::request::sample::AnswerSample;
 use foxy_proxy::server::handle::ProxyHandle;
 use foxy_proxy::server::listener::{ListenerKind, SharedListener};
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
@@ -72,6 +74,7 @@ pub struct RunningProxy {
     pub(super) transactions: Option<OpenTransactionLog>,
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
+    pub whatif: Arc<WhatIf>,
     /// A line about each parent proxy, for the start-up message.
     pub parents: Vec<String>,
 }
@@ -268,10 +271,12 @@ pub fn open(
     let sinks = extra.sink.into_iter().chain(own).chain(log_sink).chain(ring).collect();
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
+    let whatif = Arc::new(WhatIf::start(settings, &stores)?);
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
         sink: Some(Arc::new(AllSinks(sinks))),
+        sample: Some(Arc::clone(&whatif) as Arc<dyn AnswerSample>),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
     };
@@ -292,6 +297,7 @@ pub fn open(
         transactions,
         refused,
         traffic,
+        whatif,
         parents: parent_lines,
     })
 }

@@ -101,6 +101,7 @@ fn status(
         started: clock::wall(),
         is_stopping: Cell::new(false),
         dashboard: Rc::new(dashboard),
+        whatif: Arc::clone(&running.whatif),
     })
 }
 
@@ -115,6 +116,7 @@ async fn report_troubles(
     loop {
         status.take_out_worn_stores(clock::monotonic());
         status.dashboard.traffic.tick(clock::monotonic());
+        status.whatif.tick(&status.proxy, clock::monotonic());
         status.earlier.borrow_mut().add(AnswerCounts::of(&status.proxy));
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {

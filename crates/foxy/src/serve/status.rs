@@ -16,6 +16,7 @@ use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
 use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
+use crate::serve::whatif::WhatIf;
 use crate::terminal::{self, Level};
 use foxy_base::{HostPattern, Instant, WallTime, clock};
 use foxy_device::FileFault;
@@ -26,7 +27,7 @@ use foxy_proxy::explain::Explanation;
 use foxy_proxy::server::Gauges;
 use foxy_proxy::server::handle::ProxyHandle;
 use foxy_store::{StoreHandle, StoreStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -100,6 +101,7 @@ pub struct ProxyStatus {
     pub started: WallTime,
     pub is_stopping: Cell<bool>,
     pub dashboard: Rc<Dashboard>,
+    pub whatif: Arc<WhatIf>,
 }
 
 impl ProxyStatus {
@@ -213,6 +215,7 @@ impl Operated for ProxyStatus {
         exposition.out_of_use(&out.collect::<Vec<_>>());
         exposition.rules(&self.handle.rules().counts());
         exposition.servers(&self.proxy.servers());
+        exposition.whatif(&self.whatif.report(&self.proxy));
         if let Some(keeper) = &self.acme {
             keeper.expose(&mut exposition);
         }
@@ -233,6 +236,7 @@ impl Operated for ProxyStatus {
         let value = match wanted {
             DataRequest::Live => self.dashboard.live(self.facts()),
             DataRequest::Configuration => self.reloader.configuration(),
+            DataRequest::WhatIf => json!(self.whatif.report(&self.proxy)),
             other => return Box::pin(self.dashboard.storage(other)),
         };
         Box::pin(std::future::ready(Some(value)))

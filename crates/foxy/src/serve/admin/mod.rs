@@ -7,6 +7,7 @@ pub mod metrics;
 mod request_metrics;
 pub mod requests;
 mod routes;
+mod whatif_metrics;
 
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,12 @@ impl Exposition {
         let help = "Finished requests by outcome and status class.";
         let samples = cells.iter().map(|(labels, count)| (&labels[..], *count));
         self.family("foxy_proxy_responses_total", FamilyKind::Counter, help, samples);
+        let names: Vec<_> =
+            outcomes.iter().map(|metrics| [("outcome", metrics.outcome.name())]).collect();
+        let help = "Body bytes that clients received, by outcome.";
+        let samples =
+            names.iter().zip(outcomes).map(|(labels, metrics)| (&labels[..], metrics.bytes));
+        self.family("foxy_proxy_body_bytes_total", FamilyKind::Counter, help, samples);
     }
 
     fn reasons(&mut self, name: &str, help: &str, counts: &BTreeMap<&'static str, u64>) {

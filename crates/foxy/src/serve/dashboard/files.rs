@@ -56,6 +56,7 @@ files! {
     "settings.js": SCRIPT,
     "store-page.js": SCRIPT,
     "traffic.js": SCRIPT,
+    "whatif.js": SCRIPT,
 }
 
 /// Returns the file at a path of the admin server, such as `/dashboard/main.js`.

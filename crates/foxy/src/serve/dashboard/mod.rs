@@ -29,6 +29,8 @@ pub enum DataRequest {
     Live,
     /// All settings with their sources.
     Configuration,
+    /// The hits of other cache sizes and policies.
+    WhatIf,
     /// The map of a store.
     Map(usize),
     /// The snapshots of a store's map.
@@ -55,6 +57,7 @@ impl DataRequest {
         match path {
             "/data/live" => Some(Self::Live),
             "/data/settings" => Some(Self::Configuration),
+            "/data/whatif" => Some(Self::WhatIf),
             "/data/map" => Some(Self::Map(store?)),
             "/data/map-history" => Some(Self::MapHistory(store?)),
             "/data/segment" => {
@@ -114,7 +117,7 @@ impl Dashboard {
                 }
                 None => Some(objects::search_memory(&self.proxy, &search)),
             },
-            DataRequest::Live | DataRequest::Configuration => None,
+            DataRequest::Live | DataRequest::Configuration | DataRequest::WhatIf => None,
         }
     }
 }

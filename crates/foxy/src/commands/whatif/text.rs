@@ -1,0 +1,152 @@
+//! Prints the curves for people, at most 80 columns wide.
+
+use crate::serve::whatif::report::{HostReport, PointReport, Share, TierReport, WhatIfReport};
+use foxy_base::ByteSize;
+use foxy_report::Table;
+
+pub fn of(report: &WhatIfReport) -> String {
+    let WhatIfReport { requests, bytes, lost, .. } = report;
+    let mut text =
+        format!("{requests:.0} requests that a cache could answer, {}\n", size(*bytes as u64));
+    if *lost > 0 {
+        text.push_str(&format!("{lost} sampled requests were lost, because there were too many\n"));
+    }
+    let tiers = report.tiers.iter().map(tier).collect::<Vec<_>>();
+    text.push('\n');
+    text.push_str(&tiers.join("\n"));
+    text.trim_end().to_owned()
+}
+
+fn tier(tier: &TierReport) -> String {
+    let mut text = format!(
+        "{} of {} with {}, from 1 in {:.0} keys\n",
+        tier.tier,
+        size(tier.capacity),
+        tier.policy,
+        1.0 / tier.sampled
+    );
+    let mut table = Table::new(&["size", "", "hits", "", "bytes", ""]);
+    for point in tier.curve() {
+        let name = format!("{}×{}", point.factor, if point.was_full { "" } else { " *" });
+        table.row(&cells(&name, &size(point.capacity), point));
+    }
+    text.push_str(&table.render());
+    if tier.curve().any(|point| !point.was_full) {
+        text.push_str("* was not full yet\n");
+    }
+    let others: Vec<_> = tier.points.iter().filter(|point| point.policy != tier.policy).collect();
+    if !others.is_empty() {
+        let mut table = Table::new(&["policy", "", "hits", "", "bytes", ""]);
+        others.iter().for_each(|point| table.row(&cells(&point.policy, "", point)));
+        text.push_str(&format!("\n{}", table.render()));
+    }
+    if !tier.hosts.is_empty() {
+        text.push_str(&format!("\n{}", hosts(tier)));
+    }
+    text
+}
+
+fn cells(name: &str, capacity: &str, point: &PointReport) -> [String; 6] {
+    let PointReport { hits, byte_hits, .. } = point;
+    [
+        name.into(),
+        capacity.into(),
+        percent(hits.value),
+        margin(hits),
+        percent(byte_hits.value),
+        margin(byte_hits),
+    ]
+}
+
+/// Lists the hits of the busiest hosts, for each size.
+fn hosts(tier: &TierReport) -> String {
+    let factors = tier.curve().map(|point| format!("{}×", point.factor));
+    let head: Vec<String> = ["host".into(), "requests".into()].into_iter().chain(factors).collect();
+    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    for HostReport { host, requests, points, .. } in &tier.hosts {
+        let hits = points.iter().map(|(hits, _)| percent(hits.value));
+        let row = [shortened(host), format!("{requests:.0}")].into_iter().chain(hits);
+        table.row(&row.collect::<Vec<_>>());
+    }
+    table.render()
+}
+
+fn shortened(host: &str) -> String {
+    const LONGEST: usize = 20;
+    let length = host.chars().count();
+    if length <= LONGEST {
+        return host.to_owned();
+    }
+    format!("…{}", host.chars().skip(length + 1 - LONGEST).collect::<String>())
+}
+
+fn size(bytes: u64) -> String {
+    ByteSize(bytes).to_string()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Returns half the width of the 95 % interval, in percentage points. Returns nothing if the value
+/// is exact.
+fn margin(share: &Share) -> String {
+    let half = (share.high - share.low) / 2.0 * 100.0;
+    if half < 0.005 { String::new() } else { format!("±{half:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(value: f64, half: f64) -> Share {
+        Share { value, low: value - half, high: value + half }
+    }
+
+    #[test]
+    fn the_screen_shows_sizes_policies_hosts_and_margins() {
+        let point = |factor: f64, policy: &str, was_full| PointReport {
+            factor,
+            policy: policy.into(),
+            capacity: (factor * 1e9) as u64,
+            hits: share(0.5, 0.012),
+            byte_hits: share(0.25, 0.0),
+            keys: 7,
+            was_full,
+        };
+        let tier = TierReport {
+            tier: "disk".into(),
+            capacity: 1 << 30,
+            policy: "lru".into(),
+            sampled: 1.0 / 64.0,
+            points: vec![
+                point(0.5, "lru", true),
+                point(2.0, "lru", false),
+                point(1.0, "sieve", true),
+            ],
+            hosts: vec![HostReport {
+                host: "a-host-with-a-very-long-name.test".into(),
+                requests: 1e6,
+                bytes: 1e9,
+                points: vec![(share(0.1, 0.0), share(0.2, 0.0)); 2],
+            }],
+        };
+        let report = WhatIfReport { requests: 2e6, bytes: 3e12, lost: 5, tiers: vec![tier] };
+        let text = of(&report);
+        for part in [
+            "2000000 requests",
+            "5 sampled requests were lost",
+            "disk of 1 GiB with lru, from 1 in 64 keys",
+            "0.5×",
+            "2× *",
+            "* was not full yet",
+            "50.0 %",
+            "±1.2",
+            "sieve",
+            "…",
+        ] {
+            assert!(text.contains(part), "no {part} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

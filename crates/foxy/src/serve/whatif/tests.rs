@@ -1,0 +1,80 @@
+//! Tests of the sample and of the counts that the curves start from.
+
+use super::*;
+use foxy_proxy::core::outcome::HitSource;
+
+fn answer(outcome: CacheStatus, status: u16) -> SampledAnswer<'static> {
+    SampledAnswer {
+        key: Key::of(b"http://a.test/"),
+        host: b"a.test",
+        is_get: true,
+        outcome,
+        status,
+        head_bytes: 200,
+        body_bytes: 1000,
+    }
+}
+
+fn forwarded(reason: ForwardReason, stored: bool, collapsed: bool) -> CacheStatus {
+    CacheStatus::Forwarded { reason, status: Some(200), stored, collapsed, detail: None }
+}
+
+#[test]
+fn only_an_absent_response_could_be_a_hit_with_another_size() {
+    let hit = CacheStatus::Hit { source: HitSource::Disk, ttl: 1, permit: None, coding: None };
+    let cases = [
+        (hit, (true, true)),
+        (forwarded(ForwardReason::UriMiss, true, false), (true, true)),
+        (forwarded(ForwardReason::UriMiss, false, false), (false, false)),
+        (forwarded(ForwardReason::UriMiss, false, true), (true, false)),
+        (forwarded(ForwardReason::Stale, true, false), (false, true)),
+    ];
+    for (outcome, expected) in cases {
+        let queued = QueuedRequest::of(&answer(outcome, 200));
+        assert_eq!((queued.may_hit, queued.may_store), expected, "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_body_of_a_part_or_of_no_object_tells_no_size() {
+    let of =
+        |status| QueuedRequest::of(&answer(forwarded(ForwardReason::UriMiss, true, false), status));
+    assert_eq!([200, 404, 206, 304].map(|status| of(status).is_whole), [true, true, false, false]);
+}
+
+fn outcome(outcome: RequestOutcome, requests: u64, bytes: u64) -> OutcomeMetrics {
+    let mut classes = [0; 6];
+    classes[2] = requests;
+    OutcomeMetrics {
+        outcome,
+        classes,
+        bytes,
+        durations: foxy_proxy::core::metrics::timing::Durations::sum(std::iter::empty()),
+        exemplars: Default::default(),
+    }
+}
+
+#[test]
+fn old_requests_lose_half_of_their_weight() {
+    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100 };
+    let tier = SimulatedTier {
+        name: "disk",
+        tier,
+        estimator: Estimator::new(tier, &[], 1 << 20),
+        counts_hit: RequestOutcome::is_hit,
+        size: |request| request.body_bytes,
+    };
+    let now = Instant(1);
+    let forgotten = vec![Totals::default()];
+    let mut simulation =
+        Simulation { tiers: vec![tier], forgotten, halved: now, looked: now, seen: 0 };
+    let counted = [
+        outcome(RequestOutcome::DiskHit, 6, 600),
+        outcome(RequestOutcome::Miss, 2, 100),
+        outcome(RequestOutcome::Bypass, 9, 900),
+    ];
+    let totals = |requests, bytes, hits| vec![Totals { requests, bytes, hits: Some(hits) }];
+    assert_eq!(simulation.totals(&counted), totals(8.0, 700.0, (6.0, 600.0)));
+    simulation.halve(&counted);
+    assert_eq!(simulation.totals(&counted), totals(4.0, 350.0, (3.0, 300.0)));
+}
