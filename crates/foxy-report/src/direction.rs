@@ -1,7 +1,7 @@
 //! Says which values of a measure are better, by words in its name.
 
 /// Words in names of measures for which lower values are better.
-const LOWER: [&str; 13] = [
+const LOWER: [&str; 19] = [
     "latency",
     "response",
     "cpu",
@@ -15,6 +15,12 @@ const LOWER: [&str; 13] = [
     "_us",
     "_ns",
     "bytes_per_object",
+    "build_",
+    "instructions",
+    "modify_writes",
+    "seconds",
+    "seeks",
+    "size:",
 ];
 /// Words in names of measures for which higher values are better.
 const HIGHER: [&str; 4] = ["per_second", "hit_ratio", "offered_load", "gap_to_belady_closed"];
@@ -41,6 +47,7 @@ mod tests {
         check("peak_requests_per_second", "higher");
         check("latency_p99_us", "lower");
         check("hit ratio", "higher");
+        check("instructions: memory hit, 1 KB", "lower");
         for neutral in ["latency_difference_p50_us_to_a", "fill", "device_reads"] {
             assert_eq!(better(neutral), "", "{neutral}");
         }
