@@ -9,9 +9,11 @@ const AT_ONCE = 100;
 
 function objectRow(object, now) {
   const age = object.received_ms ? span((now - object.received_ms) / 1000) : "";
-  const kind = object.variant ? "variant" : "";
+  const left = object.expires_ms ? (object.expires_ms - now) / 1000 : null;
+  const fresh = left === null ? "" : left > 0 ? span(left) : "stale";
+  const kind = object.variant ? "variant" : object.partial ? "partial" : "";
   return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` }, object.url), kind,
-    String(object.status ?? ""), bytes(object.length), age, object.uses ?? ""];
+    String(object.status ?? ""), bytes(object.length), age, fresh, object.uses ?? ""];
 }
 
 export function objectsView() {
@@ -27,8 +29,8 @@ export function objectsView() {
   const state = { found: [], from: 0, run: 0, stores: "", unread: 0 };
   const draw = () => show(result, state.found.length > 0 && table("Stored objects", [
     { title: "URL", class: "url" }, { title: "kind" }, { title: "status" },
-    { title: "body", number: true }, { title: "received", number: true },
-    { title: "requests", number: true },
+    { title: "body", number: true }, { title: "age", number: true },
+    { title: "fresh for", number: true }, { title: "requests", number: true },
   ], state.found.map((object) => objectRow(object, Date.now()))));
   const say = (share, isDone) => {
     const left = state.unread ? ` ${number(state.unread)} large records were not read.` : "";

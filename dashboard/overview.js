@@ -76,7 +76,7 @@ function latencyTable(outcomes) {
   return table(`Latency by outcome, of the last ${WINDOW} seconds`, [{ title: "outcome" },
     { title: "median", number: true }, { title: "99 %", number: true },
     { title: "requests", number: true },
-    { title: "distribution", class: "picture" }], rows);
+    { title: element("span", { class: "picture" }, "distribution"), class: "picture" }], rows);
 }
 
 function errorTable(look) {

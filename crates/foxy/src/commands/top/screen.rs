@@ -35,17 +35,28 @@ impl Widget for &Screen<'_> {
             0 => 0,
             stores => 1 + stores as u16,
         };
-        let lines = [5, OUTCOME_LINES, 1 + SLOWEST, stores].map(Constraint::Length);
-        let lines = [&lines[..], &[Constraint::Fill(1)]].concat();
-        let [totals, middle, slowest, disks, map] = Layout::vertical(lines).areas(area);
+        let mut rest = FreeLines(area);
+        self.totals(last, rest.take(5), buffer);
         let columns = [Constraint::Length(46), Constraint::Fill(1)];
+        let middle = rest.take(OUTCOME_LINES);
         let [outcomes, hosts] = Layout::horizontal(columns).spacing(1).areas(middle);
-        self.totals(last, totals, buffer);
         self.outcomes(last, outcomes, buffer);
         self.hosts(last, hosts, buffer);
-        self.slowest(last, slowest, buffer);
-        self.disks(last, disks, buffer);
-        self.map(last, map, buffer);
+        self.slowest(last, rest.take(1 + SLOWEST), buffer);
+        self.disks(last, rest.take(stores), buffer);
+        self.map(last, rest, buffer);
+    }
+}
+
+/// The lines of the screen that are still free. On a small screen, the last parts have no line.
+struct FreeLines(Rect);
+
+impl FreeLines {
+    fn take(&mut self, lines: u16) -> Rect {
+        let height = lines.min(self.0.height);
+        let taken = Rect { height, ..self.0 };
+        self.0 = Rect { y: self.0.y + height, height: self.0.height - height, ..self.0 };
+        taken
     }
 }
 
@@ -84,14 +95,13 @@ impl Screen<'_> {
                 rate(&cores),
             ),
         ];
-        let [head, figure_lines, curve, _] =
-            Layout::vertical([1, 2, 1, 1].map(Constraint::Length)).areas(area);
-        self.head(live).render(head, buffer);
-        Paragraph::new(figures.map(Line::from).to_vec()).render(figure_lines, buffer);
+        let mut rest = FreeLines(area);
+        self.head(live).render(rest.take(1), buffer);
+        Paragraph::new(figures.map(Line::from).to_vec()).render(rest.take(2), buffer);
         let rates: Vec<u64> = looks.rates.iter().copied().collect();
         let style = if self.has_colours { Style::new().fg(Color::Green) } else { Style::new() };
         let [label, curve] =
-            Layout::horizontal([Constraint::Length(16), Constraint::Fill(1)]).areas(curve);
+            Layout::horizontal([Constraint::Length(16), Constraint::Fill(1)]).areas(rest.take(1));
         let most = rates.iter().max().map_or_else(|| "–".into(), ToString::to_string);
         Line::raw(format!("up to {most}/s")).render(label, buffer);
         Sparkline::default().data(&rates).style(style).render(curve, buffer);
@@ -225,14 +235,13 @@ impl Screen<'_> {
         self.table(rows, heading, &widths, area, buffer);
     }
 
-    fn map(&self, last: &Look, area: Rect, buffer: &mut Buffer) {
+    fn map(&self, last: &Look, mut rest: FreeLines, buffer: &mut Buffer) {
         let Some((_, map)) = last.map.as_ref().filter(|(_, map)| map["cells"].is_array()) else {
             return;
         };
-        let [heading, cells] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        Line::styled(format!("map ({LEGEND})"), self.heading()).render(heading, buffer);
-        SmallMap { map, has_colours: self.has_colours }.render(cells, buffer);
+        let heading = Line::styled(format!("map ({LEGEND})"), self.heading());
+        heading.render(rest.take(1), buffer);
+        SmallMap { map, has_colours: self.has_colours }.render(rest.0, buffer);
     }
 
     fn table(

@@ -95,6 +95,17 @@ fn the_terminal_shows_the_same_frame() {
 }
 
 #[test]
+fn a_screen_of_any_size_is_drawn() {
+    let looks = looks(&[look(10, 100), look(12, 500)]);
+    for (width, height) in [(1, 1), (20, 5), (60, 21), (200, 60)] {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        Screen { looks: &looks, has_colours: true }.render(area, &mut buffer);
+        assert_eq!(buffer[(0, 0)].symbol(), "f", "{width}×{height}");
+    }
+}
+
+#[test]
 fn a_lost_server_and_its_troubles_are_named() {
     let mut looks = looks(&[]);
     assert_eq!(frame(&looks).trim_end(), "foxy top, 127.0.0.1:3129: connecting");

@@ -25,8 +25,7 @@ pub fn command() -> Command {
             "List stored objects by host and path, with size, age, remaining freshness, uses and \
              number of parts. Without a folder, the command asks a running foxy for the objects on \
              its disks. Only stores of the scheme webcosm can be listed. The remaining freshness \
-             of a store that is not in use ignores rules. --json prints one JSON object for each \
-             stored object, then an object with the counts.",
+             of a store that is not in use ignores rules.",
         )
         .arg(
             Arg::new("folder")
@@ -52,7 +51,7 @@ pub fn command() -> Command {
             flag("memory", "List the objects in the memory of the running foxy")
                 .action(ArgAction::SetTrue),
         )
-        .arg(fsck::json_argument());
+        .arg(fsck::json_argument().help("Print one JSON object for each object, then the counts"));
     admin_client::add_to(command)
 }
 
