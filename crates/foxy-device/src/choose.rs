@@ -23,7 +23,7 @@ pub enum Preference {
 /// Settings of a device that accesses a real disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
-    /// The device to use if possible.
+    /// The preferred device. If io_uring is preferred but does not work, threads replace it.
     pub preference: Preference,
     /// Maximum number of reads, writes and syncs in the kernel at once. Only the device with
     /// io_uring uses this setting.

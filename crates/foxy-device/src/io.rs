@@ -240,7 +240,9 @@ impl fmt::Display for IoError {
                 "the path is a link, folder or pipe instead of a file, or a part of it is not a \
                  folder",
             ),
-            Self::LargeBlocks => f.write_str("its logical blocks are larger than 4096 bytes"),
+            Self::LargeBlocks => {
+                f.write_str("the device's logical blocks are larger than 4096 bytes")
+            }
             Self::NoMedium => f.write_str(
                 "a block device of 0 bytes: no disk is attached, or no medium is inserted",
             ),

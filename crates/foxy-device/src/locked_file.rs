@@ -79,7 +79,7 @@ impl fmt::Display for FileFault {
                 )
             }
             Self::ReadOnly => f.write_str(
-                "its file system has become read-only, so foxy stores nothing new; check the disk \
+                "the file system has become read-only, so foxy stores nothing new; check the disk \
                  and the system's log, mount the file system for writing, and restart foxy",
             ),
         }

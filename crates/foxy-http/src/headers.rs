@@ -43,7 +43,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Creates an empty list without allocation.
+    /// Creates an empty list. Allocates no memory.
     pub fn new() -> Self {
         Self::default()
     }

@@ -63,7 +63,7 @@ impl Default for RequestDecoder {
 }
 
 impl RequestDecoder {
-    /// Creates a decoder for a new connection without allocation.
+    /// Creates a decoder for a new connection. Allocates no memory.
     pub fn new(limits: Limits) -> Self {
         Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: DecodeState::head() }
     }

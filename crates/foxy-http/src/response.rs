@@ -86,7 +86,7 @@ impl Default for ResponseDecoder {
 }
 
 impl ResponseDecoder {
-    /// Creates a decoder for a new connection without allocation.
+    /// Creates a decoder for a new connection. Allocates no memory.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,

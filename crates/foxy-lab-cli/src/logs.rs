@@ -101,7 +101,7 @@ fn read_into(
             "no GET request in {} lines read as {} ({}); name the right --format, or a log with GET requests",
             report.lines,
             report.format,
-            if reasons.is_empty() { "it is empty".into() } else { reasons.join(", ") }
+            if reasons.is_empty() { "the log is empty".into() } else { reasons.join(", ") }
         )));
     }
     Ok((trace, report))

@@ -1,5 +1,6 @@
-//! Tests that the simulation shows the main results of Table 2 in the WebCoSM paper. The order of
-//! the techniques must be as in the paper, and no technique may be faster than the disk.
+//! Tests that the simulation shows the main results of Table 2 in the WebCoSM paper (paper 001 in
+//! docs/figures.md). The order of the techniques must be as in the paper, and no technique may be
+//! faster than the disk.
 
 use foxy_lab::simulation::figures::trial::Trial;
 use foxy_lab::simulation::figures::{Extent, Lab, find};

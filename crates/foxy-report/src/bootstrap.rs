@@ -18,7 +18,7 @@ const BLOCKS: usize = 10;
 /// Without the factor 1.25, one interval in twelve would miss it.
 const WIDENING: f64 = 1.5;
 
-/// The statistic of the values, whose interval the bootstrap computes.
+/// The statistic for which the bootstrap computes an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.

@@ -80,10 +80,15 @@ impl fmt::Display for AnewReason {
                  was killed or the disk failed",
             ),
             Self::OtherSize { before, now } => {
-                write!(f, "its size is to change from {} to {}", ByteSize(*before), ByteSize(*now))
+                write!(
+                    f,
+                    "the requested size has changed from {} to {}",
+                    ByteSize(*before),
+                    ByteSize(*now)
+                )
             }
             Self::OtherRecovery => {
-                f.write_str("its earlier content was written with another value of --recovery")
+                f.write_str("the earlier content was written with another value of --recovery")
             }
             Self::ContentLost => {
                 f.write_str("its file holds only zeros, although an earlier run made a store there")

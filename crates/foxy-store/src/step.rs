@@ -87,7 +87,7 @@ impl<D: Device> StepDriver<D> {
         }
     }
 
-    /// Removes and returns the answers that are ready, in the order in which they were given.
+    /// Removes and returns the answers that are ready, in the order in which the store gave them.
     pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
         std::mem::take(&mut self.answers)
     }

@@ -1,5 +1,5 @@
-//! Tests of the model. Each test makes a few requests and answers, and checks how the model judges
-//! the last answer.
+//! Tests the model of the answers that a store may give. Each test makes a few requests and
+//! answers, and checks how the model judges the last answer.
 
 use super::*;
 use foxy_store::{AbsentReason, Record, RefusedReason};

@@ -1,4 +1,6 @@
 //! Counts the events of schedules. The counts show whether a run without failures tested anything.
+//! A `Get` step sends the storage scheme a request. A `Look` step looks a record up without a
+//! request, as another thread may do.
 
 use crate::model::Verdict;
 use std::ops::AddAssign;
@@ -8,7 +10,7 @@ use std::ops::AddAssign;
 pub struct Tally {
     /// `Get` and `Look` steps that found a record with correct bytes.
     pub found: u64,
-    /// `Look` steps that found a record. `found` counts them too.
+    /// `Look` steps that found a record. `found` also counts these steps.
     pub looked_up: u64,
     /// `Get` and `Look` steps that found nothing.
     pub absent: u64,

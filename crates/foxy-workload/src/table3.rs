@@ -1,7 +1,7 @@
-//! The workload model `table3/1`: the load of Table 3 in the WebCoSM paper. 40 % of requests repeat
-//! an earlier object, newer objects more often (`zipf(0.6)` of Web Polygraph). Sizes have an
-//! exponential distribution with a mean of 5 KB, and all objects are cachable. These values belong
-//! to version 1 of the model.
+//! The workload model `table3/1`: the load of Table 3 in the WebCoSM paper (paper 001 in
+//! docs/figures.md). 40 % of requests repeat an earlier object, newer objects more often
+//! (`zipf(0.6)` of Web Polygraph). Sizes have an exponential distribution with a mean of 5 KB, and
+//! all objects are cachable. These values belong to version 1 of the model.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};

@@ -24,7 +24,7 @@ pub struct Workload {
 pub enum Model {
     /// `objects/1`: objects of one size.
     Objects(Objects),
-    /// `table3/1`: the load of Table 3 in the WebCoSM paper.
+    /// `table3/1`: the load of Table 3 in the WebCoSM paper (paper 001 in docs/figures.md).
     Table3(Table3),
     /// `polymix-4/2`: PolyMix-4, the standard load of the cache-offs, which compared caching
     /// proxies.

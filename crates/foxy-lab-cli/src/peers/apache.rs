@@ -67,7 +67,7 @@ ProxyPass / {}/ enablereuse=on
         ],
         helper: Some(cleaner(description)),
         notes: vec![
-            "its disk cache may exceed the limit for a minute, because htcacheclean enforces the \
+            "the disk cache may exceed the limit for a minute, because htcacheclean enforces the \
              limit once a minute",
             "no memory cache of its own: the page cache is its memory",
         ],

@@ -71,7 +71,7 @@ impl Running {
                 status.map_err(|error| failed("the proxy's cache cannot be made", error))?;
             if !status.success() {
                 return Err(format!(
-                    "{}: its cache was not made: {}",
+                    "{}: the proxy's cache was not made: {}",
                     peer.name,
                     last_lines(&messages)
                 ));
@@ -246,7 +246,7 @@ fn last_lines(file: &Path) -> String {
     };
     match read() {
         Ok(text) if !text.is_empty() => text,
-        _ => "it said nothing".into(),
+        _ => "the process printed nothing".into(),
     }
 }
 

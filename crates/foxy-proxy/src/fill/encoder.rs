@@ -83,7 +83,7 @@ mod tests {
     use std::io::Read;
     use xxhash_rust::xxh3::xxh3_64;
 
-    /// Codes `body` in pieces of `piece` bytes.
+    /// Encodes `body`. The encoder receives the body in pieces of `piece` bytes.
     fn coded(coding: Coding, body: &[u8], piece: usize) -> Vec<u8> {
         let mut encoder = Encoder::new(coding, body.len() as u64).expect("an encoder");
         let mut out = Vec::new();

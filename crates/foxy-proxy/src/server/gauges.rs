@@ -40,7 +40,8 @@ impl Gauges {
         counters::total(&self.counters, counter)
     }
 
-    /// Returns the finished requests of all workers, for each outcome that has occurred.
+    /// Returns the metrics of finished requests for each outcome that has occurred, summed over all
+    /// workers.
     pub fn outcomes(&self) -> Vec<OutcomeMetrics> {
         let all = RequestOutcome::ALL.iter().map(|outcome| self.outcome(*outcome));
         all.filter(|metrics| metrics.classes.iter().any(|count| *count > 0)).collect()

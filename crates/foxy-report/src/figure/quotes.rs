@@ -19,11 +19,11 @@ pub const TABLE: &str = include_str!("quotes.tsv");
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum QuoteKind {
-    /// The words have the number.
+    /// The quoted words contain the number.
     Stated,
-    /// The value is a formula of numbers in the words.
+    /// The value is computed from numbers in the quoted words.
     Derived,
-    /// The words give only a direction, such as "faster". A number in the table is our
+    /// The quoted words give only a direction, such as "faster". A number in the table is our
     /// interpretation.
     Words,
     /// The scan of the paper that we compare with lacks the number. Another edition of the paper

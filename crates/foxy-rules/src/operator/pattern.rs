@@ -62,7 +62,7 @@ impl Pattern {
         self.ignores_case
     }
 
-    /// Returns the pattern without the mark that it ignores case.
+    /// Returns the pattern without the prefix `(?i)`, which makes a pattern ignore case.
     pub(super) const fn glob(&self) -> &Glob {
         &self.glob
     }

@@ -30,8 +30,8 @@ pub struct SlotEntry {
     pub in_memory: Option<Record>,
     /// Number of writes in flight that contain a part of the record.
     pub writes: u32,
-    /// Whether a get may return the record. If false, the entry exists only until no write in
-    /// flight contains the record.
+    /// Whether a get may return the record. If false, the entry stays only while a write in flight
+    /// contains the record.
     pub live: bool,
     vacant: bool,
     links: Links,

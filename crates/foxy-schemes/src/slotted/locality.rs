@@ -8,8 +8,8 @@ use foxy_store::contract::Site;
 use foxy_store::layout::SLOT;
 use std::collections::HashMap;
 
-/// Selects the buffer to write out when another server needs a buffer. The WebCoSM paper names no
-/// rule.
+/// Selects the buffer to write out when another server needs a buffer. The WebCoSM paper (paper 001
+/// in docs/figures.md) names no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
     /// The buffer that has received no record for the longest time.

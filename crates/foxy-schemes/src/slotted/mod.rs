@@ -1,8 +1,8 @@
 //! The storage schemes that keep many records in one file (STREAM, BUDDY, coss and others). They
-//! come from the WebCoSM paper, from Squid and from Squid-M. A file consists of slots of 512 bytes,
-//! and the index is in memory. A [`Plan`] defines each scheme: its layout (which slots a record
-//! takes), and the order of writes and reads. This file contains the state and passes events on.
-//! `fill`, `hits`, `open` and `close` contain the operations.
+//! come from the WebCoSM paper (paper 001 in docs/figures.md), from Squid and from Squid-M. A file
+//! consists of slots of 512 bytes, and the index is in memory. A [`Plan`] defines each scheme: its
+//! layout (which slots a record takes), and the order of writes and reads. This file contains the
+//! state and passes events on. `fill`, `hits`, `open` and `close` contain the operations.
 //!
 //! These schemes keep records only over a clean stop. Closing writes the index with the store's
 //! generation, a number in the superblock. An opening raises the generation on disk before it
@@ -62,7 +62,7 @@ const SUPERBLOCKS: usize = 2;
 /// The space for the index of a closed store is 1/`INDEX_SHARE` of the store's size.
 const INDEX_SHARE: u64 = 32;
 /// Number of slots (512 bytes each) in a page that the packetizer writes: 8 KiB, as on the machine
-/// of the WebCoSM paper.
+/// of the WebCoSM paper (paper 001 in docs/figures.md).
 const PAGE_SLOTS: u32 = 16;
 /// Size of a locality buffer in bytes.
 const SITE_BUFFER: usize = 64 << 10;

@@ -42,7 +42,7 @@ pub enum Opening {
     },
     Directory,
     /// Lists the folder `path`. Later lists the folders in `next`. Then removes the data files in
-    /// `stale`, which contain no record of the index.
+    /// `stale`. The index has no record in these files.
     Listing {
         path: StorePath,
         next: Vec<StorePath>,
@@ -250,8 +250,8 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Lists the next folder. After the last folder, removes the stale files, which contain no
-    /// record of the index.
+    /// Lists the next folder. After the last folder, removes the stale files: data files in which
+    /// the index has no record.
     fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
         match next.pop() {
             Some(path) => {
@@ -262,8 +262,8 @@ impl Slotted {
         }
     }
 
-    /// Decides about an entry of a folder. A subfolder is listed next. A data file without a record
-    /// of the index is removed later. An entry of another program stays untouched.
+    /// Decides about an entry of a folder. A subfolder is listed next. A data file in which the
+    /// index has no record is removed later. An entry of another program stays untouched.
     fn judge_entry(
         &mut self,
         folder: &StorePath,

@@ -62,8 +62,8 @@ impl Plan {
     }
 }
 
-/// The storage scheme STREAM of the WebCoSM paper: one file, in which each record takes the next
-/// free slots (512 bytes each).
+/// The storage scheme STREAM of the WebCoSM paper (paper 001 in docs/figures.md): one file, in
+/// which each record takes the next free slots (512 bytes each).
 pub const STREAM: Plan = Plan {
     name: "stream",
     layout: LayoutKind::Cyclic,
@@ -72,24 +72,25 @@ pub const STREAM: Plan = Plan {
     on_hit: OnHit::Touch,
 };
 
-/// The storage scheme STREAM-PACKETIZER as the WebCoSM paper describes it: STREAM with writes of
-/// whole pages.
+/// The storage scheme STREAM-PACKETIZER as the WebCoSM paper (paper 001 in docs/figures.md)
+/// describes it: STREAM with writes of whole pages.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
-/// The storage scheme STREAM-LOC of the WebCoSM paper: a buffer per origin server for writes, and
-/// immediate reads.
+/// The storage scheme STREAM-LOC of the WebCoSM paper (paper 001 in docs/figures.md): a buffer per
+/// origin server for writes, and immediate reads.
 pub const STREAM_LOC: Plan = Plan { name: "stream-loc", writes: WriteOrder::Sites, ..PACKETIZER };
 
-/// The storage scheme LAZY-READS of the WebCoSM paper: several reads start together, sorted by disk
-/// place.
+/// The storage scheme LAZY-READS of the WebCoSM paper (paper 001 in docs/figures.md): several reads
+/// start together, sorted by disk place.
 pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: ReadOrder::Batched, ..PACKETIZER };
 
-/// The storage scheme LAZY-READS-LOC of the WebCoSM paper: LAZY-READS with a buffer per origin
-/// server for writes.
+/// The storage scheme LAZY-READS-LOC of the WebCoSM paper (paper 001 in docs/figures.md):
+/// LAZY-READS with a buffer per origin server for writes.
 pub const LAZY_READS_LOC: Plan =
     Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
 
-/// The storage scheme BUDDY of the WebCoSM paper: one file for each record size.
+/// The storage scheme BUDDY of the WebCoSM paper (paper 001 in docs/figures.md): one file for each
+/// record size.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
 /// The storage scheme SQUIDM (Maltzahn, Richardson and Grunwald, USENIX 1999). Small records share

@@ -36,7 +36,7 @@ pub enum Job {
     Close(FileId),
     /// Removes a data file that contains no more records.
     Remove(u64),
-    /// Removes a data file from an earlier run, which contains no record of the index.
+    /// Removes a data file that an earlier run left. The index has no record in this file.
     RemoveStale,
 }
 

@@ -1,11 +1,13 @@
-//! The scan of an opening after a crash or a clean stop. It lists all directories and reads the
-//! headers of all files, several at a time. A file is valid if its header is correct, its bytes are
-//! complete and the ledger does not exclude it. If several valid files have the same key, the
-//! newest counts. The scan does not read content, because every get verifies it.
+//! Scans the directories of a store while the store opens, after a crash or a clean stop. The scan
+//! lists all directories and reads the headers of all files, several at a time. A file is valid if
+//! its header is correct, its bytes are complete, and the ledger (the list of valid record files)
+//! does not exclude it. If several valid files have the same key, the newest counts. The scan does
+//! not read content, because every get verifies it.
 //!
-//! A store without a ledger has its index from the snapshot, or starts empty. Such a store lists
-//! the directories while it serves, and deletes files that the snapshot does not list. A put may
-//! wait until the scan ends, because these files may fill the disk.
+//! A store without a ledger reads its index from the snapshot, which a clean stop wrote. Without a
+//! snapshot it starts empty. Such a store lists the directories while it serves, and deletes files
+//! that the snapshot does not list. A put may wait until the scan ends, because these files may
+//! fill the disk.
 
 use super::index::{FileRecord, State, file_bytes};
 use super::mapping::{self, Branch, Directory, FileLocation, TopEntry};

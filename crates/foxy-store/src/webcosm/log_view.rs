@@ -1,4 +1,5 @@
-//! The state of a log for the view of the layout: its numbers, without its records.
+//! The state of a log for the layout map of the store (`map.rs`): numbers and uses of its segments,
+//! without the records.
 
 use crate::map::SegmentUse;
 use crate::webcosm::format::geometry::Sequence;

@@ -90,7 +90,7 @@ impl fmt::Display for Skip {
             Self::StatusNotUsed => "status other than 200, 203 and 304",
             Self::BrokenOff => "transfer broken off",
             Self::SizeNotKnown => "304, and no earlier line has the object's size",
-            Self::TooManyNames => "too many different clients or URLs",
+            Self::TooManyNames => "client or URL beyond the first 2^32",
             Self::Damaged => "the rest of the log is damaged",
         })
     }

@@ -190,7 +190,7 @@ impl ProxyStatus {
         }
         match observer.status.get() {
             StoreStatus::Unusable(error) => Some(error.to_string()),
-            StoreStatus::Panicked => Some("its thread failed; restart foxy".into()),
+            StoreStatus::Panicked => Some("the store's thread failed; restart foxy".into()),
             StoreStatus::Rebuilding | StoreStatus::Serving => {
                 let disk = || health.judge(observer, now).map(|trouble| trouble.to_string());
                 self.files.trouble(number).map(|trouble| trouble.to_string()).or_else(disk)

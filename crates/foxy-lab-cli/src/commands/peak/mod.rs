@@ -38,16 +38,18 @@ pub fn command() -> Command {
              cache is filled twice",
         )
         .long_about(
-            "Find the load at which a proxy's mean response time stays within a window, a range \
-             of times that --low and --high or the workload give, while the proxy's cache is \
-             filled twice. After each sample the load rises by 5 % if the mean response time \
-             was below the window. It falls by 5 % if the mean was above the window. The result \
-             is the mean load from the time when 1.5 times the cache's size has been written to \
-             it until 2 times.\n\nThree values of the workload file matter. fill-rate is the \
-             first load. peak-rate is the highest load that the simulated clients can send. \
-             cache-size divided by time-scale must be the size of the proxy's cache. \
-             --time-scale divides the length of samples, the time between changes of an object, \
-             and the cache size. --delay-scale divides the servers' think time and the window.",
+            "Find the load at which a proxy's mean response time stays within a window while the \
+             proxy's cache is filled twice. The window is a range of times that --low and --high \
+             or the workload give. The command measures in samples, spans of time with a constant \
+             load. If a sample's mean response time was below the window, the next load is 5 % \
+             higher. If the mean was above the window, the next load is 5 % lower. Samples count \
+             for the result while the bytes written to the cache grow from 1.5 to 2 times its \
+             size. The result is the mean load of these samples.\n\nThree values of the workload \
+             file matter. fill-rate is the first load. peak-rate is the highest load that the \
+             simulated clients can send. cache-size divided by time-scale must be the size of the \
+             proxy's cache. --time-scale divides the length of samples, the time between changes \
+             of an object, and the cache size. --delay-scale divides the servers' think time and \
+             the window.",
         )
         .args(whom())
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))

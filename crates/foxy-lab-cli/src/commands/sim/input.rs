@@ -10,7 +10,8 @@ use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
 
 use std::path::PathBuf;
 
-/// The number of requests in the trace of the WebCoSM paper (Table 1).
+/// The number of requests in the trace of the WebCoSM paper (Table 1 of paper 001 in
+/// docs/figures.md).
 const GETS: u64 = 1_058_206;
 
 pub enum Input {

@@ -1,7 +1,7 @@
-//! Computes how long each proxy waits for name look-ups (LEAP paper, §3.1). The Collector (common
-//! parent proxy) looks each host up once. Each proxy then waits once for each host, as long as this
-//! look-up took. If a proxy sends another request during its wait, this request waits only until
-//! the wait ends.
+//! Computes how long each proxy waits for name look-ups (LEAP paper, paper 002 in docs/figures.md,
+//! §3.1). The Collector (common parent proxy) looks each host up once. Each proxy then waits once
+//! for each host, as long as this look-up took. If a proxy sends another request during its wait,
+//! this request waits only until the wait ends.
 
 use super::ProxyId;
 use super::failure::Failure;

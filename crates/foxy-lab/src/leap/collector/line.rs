@@ -1,5 +1,5 @@
 //! A line of the Collector's log. The format is Squid's native access.log, as in Figure 4 of the
-//! LEAP paper.
+//! LEAP paper (paper 002 in docs/figures.md).
 
 use crate::named::named;
 use foxy_base::WallTime;

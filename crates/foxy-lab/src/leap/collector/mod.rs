@@ -1,8 +1,8 @@
-//! LEAP's Collector (§2.3 of the LEAP paper) is the parent proxy cache of all compared proxies. It
-//! sends each request to the origin once and gives every proxy the same answer. Each later proxy
-//! waits as long as the first proxy: for the name look-up, the connection, the first byte and the
-//! transfer. `foxy figure requirements` lists the paper's requirements for a Collector as R114 to
-//! R121.
+//! LEAP's Collector (§2.3 of the LEAP paper, paper 002 in docs/figures.md) is the parent proxy
+//! cache of all compared proxies. It sends each request to the origin once and gives every proxy
+//! the same answer. Each later proxy waits as long as the first proxy: for the name look-up, the
+//! connection, the first byte and the transfer. `foxy figure requirements` lists the paper's
+//! requirements for a Collector as R114 to R121.
 //!
 //! The modules `table`, `hosts`, `reach` and `answer` make the decisions. These modules use no
 //! socket and no clock, and receive the time as an argument. `serve` handles a connection,

@@ -1,5 +1,5 @@
 //! Writes and parses a line in the log of the Multiplier (LEAP's request copier). The format is
-//! that of Figure 3 in the LEAP paper.
+//! that of Figure 3 in the LEAP paper (paper 002 in docs/figures.md).
 
 use crate::leap::Verdict;
 use foxy_base::WallTime;

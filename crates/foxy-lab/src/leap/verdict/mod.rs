@@ -18,8 +18,8 @@ use reference::Reference;
 use std::fmt;
 
 named! {
-    /// The verdict on an answer. The log of the LEAP paper uses these names (Figure 3), except for
-    /// three that the paper lacks.
+    /// The verdict on an answer. The log of the LEAP paper uses these names (Figure 3 of paper 002
+    /// in docs/figures.md), except for three that the paper lacks.
     pub enum Verdict {
         /// The answer matches the reference.
         Ok = "OK",

@@ -43,7 +43,7 @@ const SCHEMES: [(&str, Option<Trend>); 5] = [
 
 /// The two spans of the run that the figure compares, in fills of the cache (a fill writes as many
 /// bytes as the cache holds). `EARLY` lies before the first eviction. `LATE` is the span over which
-/// the book takes its means.
+/// *Squid: The Definitive Guide* takes its means.
 const EARLY: Range<f64> = 0.25..0.75;
 const LATE: Range<f64> = 1.5..2.0;
 
@@ -89,8 +89,8 @@ fn judged(row: FigureRow, trend: Trend, ratios: &[f64], results: &[Arc<TrialResu
         .with_note(format!("{word}{end}"))
 }
 
-/// Returns a condition for the verdict: the cause that the book names for this trend must occur in
-/// the run.
+/// Returns a condition for the verdict: the cause that *Squid: The Definitive Guide* names for this
+/// trend must occur in the run.
 fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     match trend {
         Trend::Falls => {

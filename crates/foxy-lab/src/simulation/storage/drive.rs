@@ -1,7 +1,7 @@
 //! Runs a storage scheme with the disk operations of a trace, like the file-space simulator of the
-//! WebCoSM paper. The disk is a modelled disk in virtual time, or a real device. One process sends
-//! the operations in order and waits for each answer. A scheme that gathers reads gets several
-//! requests at once.
+//! WebCoSM paper (paper 001 in docs/figures.md). The disk is a modelled disk in virtual time, or a
+//! real device. One process sends the operations in order and waits for each answer. A scheme that
+//! gathers reads gets several requests at once.
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};

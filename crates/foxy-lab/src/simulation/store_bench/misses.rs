@@ -1,7 +1,7 @@
-//! Counts the misses of simulated caches that all have the same bytes of disk. The caches use the
-//! default engine's rules, classical policies, or an oracle that knows the future. The simulations
-//! count the disk bytes of each object and do no IO. The engine itself can run too, in virtual time
-//! on a device in memory.
+//! Counts the misses of simulated caches that all have the same amount of disk space. The caches
+//! use the default engine's rules, classical policies, or an oracle that knows the future. The
+//! simulations count the disk bytes of each object and do no IO. The engine itself can run too, in
+//! virtual time on a device in memory.
 
 use super::engine::Store;
 use crate::simulation::caches::belady::{Foresight, oracle};

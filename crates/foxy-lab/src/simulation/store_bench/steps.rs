@@ -1,7 +1,7 @@
-//! Measures for how long each call of the default engine occupies its thread, while a store is
-//! filled and read. On a virtual machine, the clock of CPU time also runs while the host does other
-//! work. So the benchmark performs each run twice, and the faster time of each call counts. The
-//! caller supplies the clock.
+//! Measures how long each call of the default engine occupies its thread, while a store is filled
+//! and read. On a virtual machine, the clock of CPU time also runs while the host does other work.
+//! So the benchmark performs each run twice, and the faster time of each call counts. The caller
+//! supplies the clock.
 
 use super::engine::{Store, record, settings};
 use foxy_base::{Instant, Random};

@@ -32,7 +32,8 @@ struct RunningAttempt {
 }
 
 impl RunningAttempt {
-    /// Ends the wait for the response head. Returns whether the latency of this wait counts.
+    /// Ends the wait for the response head. Returns whether the duration of this wait counts for
+    /// the server's latency.
     fn stop_waiting(&mut self) -> bool {
         let waits = std::mem::take(&mut self.waits);
         if waits {

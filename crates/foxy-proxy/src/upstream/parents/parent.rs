@@ -113,7 +113,7 @@ impl fmt::Display for BadParent {
         f.write_str(match self {
             Self::Scheme => "foxy reaches parent proxies over http:// only",
             Self::Authority => "the parent proxy's host or port cannot be read",
-            Self::TooMuch => "the URL of a parent proxy has no path",
+            Self::TooMuch => "the URL of a parent proxy may have no path, query or fragment",
             Self::Credentials => "the credentials of the parent proxy are not USER:PASSWORD",
             Self::Hidden => {
                 return f.write_str(

@@ -15,9 +15,9 @@ use std::time::Duration;
 pub enum Broken {
     /// Refuses to store any record, like a store on a full disk.
     Refuses,
-    /// Drops every request without an answer.
+    /// Drops every request and never answers.
     Ends,
-    /// Accepts every request and never answers.
+    /// Keeps every request and never answers.
     Hangs,
     /// Answers each read with "no record", and never answers other requests.
     HangsOnPuts,

@@ -25,7 +25,7 @@ use copies::{Candidate, Copies};
 const RECORDS_AT_ONCE: usize = 512;
 
 /// A segment that will be discarded, and whose records are being examined. Records worth copying
-/// become candidates.
+/// are added to `candidates`.
 #[derive(Debug)]
 struct Weighing {
     segment: Segment,

@@ -83,7 +83,10 @@ pub fn command() -> Command {
                 .long("proxy")
                 .value_name("HOST:PORT")
                 .conflicts_with_all(["intercept", "store", "size", "memory"])
-                .help("Use the foxy that runs at this address; if it intercepts HTTPS, --ca names its authority"),
+                .help(
+                    "Use the foxy that runs at this address; if that foxy intercepts HTTPS, name \
+                     the folder of its authority with --ca",
+                ),
         )
         .arg(
             Arg::new("command")

@@ -103,7 +103,7 @@ pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists)
     let thread =
         std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
     thread.map_err(|error| {
-        Failure::Failed(format!("cannot start the thread that writes purge lists: {error}"))
+        Failure::Failed(format!("cannot start the thread that saves purges on disk: {error}"))
     })?;
     let keeper = Arc::new(Keeper(sender));
     let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
@@ -131,10 +131,10 @@ fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<Forg
                  be missing"
             ),
             (None, FoundList::Unsound(why)) => {
-                format!("its purge list is rebuilt from another store's list: {why}")
+                format!("foxy rebuilds the purge list from another store's list: {why}")
             }
             (None, FoundList::Nothing) if *may_hold => {
-                "its purge list is missing; foxy rebuilds the list from another store's list".into()
+                "the purge list is missing; foxy rebuilds the list from another store's list".into()
             }
             (None, _) => continue,
         };

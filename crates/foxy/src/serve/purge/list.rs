@@ -77,7 +77,7 @@ impl fmt::Display for WriteError {
             Self::InUse => f.write_str("in use by another foxy"),
             Self::Lost => f.write_str("removed or replaced while it was written"),
             Self::OtherFolder => {
-                f.write_str("its folder was removed, moved or unmounted while in use")
+                f.write_str("the folder was removed, moved or unmounted while in use")
             }
             Self::System(error) => error.fmt(f),
         }

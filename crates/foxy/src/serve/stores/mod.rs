@@ -76,7 +76,7 @@ impl RunningStore {
                  clients request it"
             ),
             Some(Beginning::Cut { found, expected }) => format!(
-                "its file was truncated from {expected} to {found} bytes; the content after that \
+                "the file was truncated from {expected} to {found} bytes; the content after that \
                  is lost, the rest is kept"
             ),
             Some(Beginning::New | Beginning::Kept) | None => return,
@@ -123,7 +123,7 @@ impl RunningStore {
                 }
                 StoreStatus::Panicked | StoreStatus::Closed => {
                     return Err(Failure::Failed(format!(
-                        "store {}: its thread ended while it was opened",
+                        "store {}: the thread of the store ended while it opened the store",
                         folder.display()
                     )));
                 }

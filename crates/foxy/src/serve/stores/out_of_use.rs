@@ -32,7 +32,7 @@ impl fmt::Display for WornReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Failing => "reads and writes fail again and again",
-            Self::ReadOnly => "its file system stays read-only",
+            Self::ReadOnly => "the file system stays read-only",
             Self::Ended => "the thread of the store has ended",
         })
     }

@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 
 const RATE: f64 = 1000.0;
 
-/// The names that a table of the LEAP paper gives to the two compared paths.
+/// The names that a table of the LEAP paper (paper 002 in docs/figures.md) gives to the two
+/// compared paths.
 type Names = [&'static str; 2];
 const TABLE_2: Names = ["PT proxy direct", "PT proxy tested"];
 const TABLE_3: Names = ["direct", "inner LEAP"];

@@ -1,6 +1,7 @@
-//! Checks whether a hit of the Collector takes as long as the miss before it (LEAP paper, §3.3).
-//! Tests each combination of request condition and object size. The Collector is the parent proxy
-//! of all proxies under comparison, and sends each request to the origin only once.
+//! Checks whether a hit of the Collector takes as long as the miss before it (LEAP paper, paper 002
+//! in docs/figures.md, §3.3). Tests each combination of request condition and object size. The
+//! Collector is the parent proxy of all proxies under comparison, and sends each request to the
+//! origin only once.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;

@@ -128,7 +128,8 @@ impl SharedAnswer {
     }
 
     /// Takes over the body of an older answer, because the origin confirmed it with a 304. Requests
-    /// receive the body with the pauses of its original transfer (LEAP paper, §3.3).
+    /// receive the body with the pauses of its original transfer (LEAP paper, paper 002 in
+    /// docs/figures.md, §3.3).
     pub fn take_over(&self, start: Start, older: &Self) {
         let (body, marks, end) =
             older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));

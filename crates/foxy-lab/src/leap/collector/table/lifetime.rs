@@ -7,7 +7,7 @@ use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
 /// The shortest time for which the Collector (common parent proxy) stores an answer, even if the
-/// answer forbids storing (LEAP paper, §2.3).
+/// answer forbids storing (LEAP paper, paper 002 in docs/figures.md, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 

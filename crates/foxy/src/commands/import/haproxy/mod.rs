@@ -60,7 +60,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
 }
 
 impl HaproxyImport {
-    /// Reports a line that the import does not convert, with the reason from the table.
+    /// Reports a line that the import does not convert, with the reason that [`TABLE`] gives.
     fn explain(&mut self, line: &HaproxyLine) {
         let row = TABLE.iter().find(|(words, _)| line.starts(words));
         if let Some(reason) = DirectiveHandling::reason(row.map(|(_, handling)| *handling)) {

@@ -92,7 +92,7 @@ impl NginxImport {
         self.virtual_hosts(all, &servers);
     }
 
-    /// Reports a directive that the import does not convert, with the reason from the table.
+    /// Reports a directive that the import does not convert, with the reason that [`TABLE`] gives.
     fn explain(&mut self, directive: &NginxDirective) {
         let row = TABLE.iter().find(|(name, _)| *name == directive.name());
         let reason = match row.map(|(_, handling)| *handling) {

@@ -39,7 +39,7 @@ pub fn is_unknown(name: &str) -> bool {
 }
 
 impl NginxImport {
-    /// Converts the directives of a server that do not depend on its hosts.
+    /// Converts those directives of a `server` block that do not depend on the block's host names.
     pub(super) fn server(&mut self, server: &NginxDirective) {
         for child in server.children() {
             match child.name() {

@@ -17,7 +17,8 @@ type Converted = Result<(), ImportReason>;
 pub struct SquidPeers {
     parents: Vec<(String, Original)>,
     origins: Vec<(String, Original)>,
-    /// `cache_peer_access` lines, which choose a peer by request. foxy cannot do this.
+    /// `cache_peer_access` lines, which choose a peer for a request by access lists (`acl`). foxy
+    /// cannot do this.
     choices: Vec<Original>,
     has_carp: bool,
     /// Lines of peers that have a password.
@@ -124,7 +125,7 @@ impl SquidPeers {
     pub fn finish(&self, draft: &mut ImportDraft, acls: &SquidAcls) {
         self.add_origins(draft);
         for original in &self.choices {
-            let text = "foxy does not choose peers by lists; the peers are not converted";
+            let text = "foxy does not choose peers by access lists; the peers are not converted";
             draft.leave(original, ImportReason::Missing(text.into()));
         }
         let parents = self.parents.first().filter(|_| self.choices.is_empty());

@@ -13,8 +13,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of keys whose store the directory (map from keys to stores) remembers. Each key
-/// needs 17 bytes of memory.
+/// Largest number of keys in the directory, the map from keys to stores. Each key needs 17 bytes of
+/// memory.
 const MAX_KNOWN_KEYS: usize = 1 << 20;
 
 /// Rule that chooses the store for a new record.
