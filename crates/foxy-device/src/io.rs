@@ -230,12 +230,12 @@ impl fmt::Display for IoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => f.write_str("no such file"),
-            Self::NoSpace => f.write_str("no space left"),
+            Self::NoSpace => f.write_str("the disk has no space left"),
             Self::Device => f.write_str("device error (EIO)"),
             Self::Denied => f.write_str("permission denied"),
             Self::ReadOnly => f.write_str("the file system is read-only"),
             Self::ReadOnlyDevice => f.write_str("the device is read-only"),
-            Self::InUse => f.write_str("in use by another process"),
+            Self::InUse => f.write_str("another process uses the file"),
             Self::WrongKind => f.write_str(
                 "the path is a link, folder or pipe instead of a file, or a part of it is not a \
                  folder",
@@ -247,7 +247,7 @@ impl fmt::Display for IoError {
                 "a block device of 0 bytes: no disk is attached, or no medium is inserted",
             ),
             Self::Exhausted => f.write_str("the process has no free file descriptors or memory"),
-            Self::NotOpen => f.write_str("file not open"),
+            Self::NotOpen => f.write_str("the file is not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }
     }

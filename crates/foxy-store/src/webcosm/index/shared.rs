@@ -43,7 +43,7 @@ pub(in crate::webcosm) struct SharedState(Mutex<Content>);
 
 pub(in crate::webcosm) struct Content {
     pub index: Index,
-    /// The state of both logs, for the view of the layout.
+    /// The state of both logs, for the layout map of the store (`map.rs`).
     pub logs: [LogView; 2],
     /// Tags (shortened keys) of records that wait in memory to be written, and have no index entry
     /// yet.
@@ -110,7 +110,7 @@ impl SharedIndex {
         self.shown.set(Default::default());
     }
 
-    /// Shows the state of both logs to the view of the layout. Does nothing if it has not changed.
+    /// Shows the state of both logs to the layout map. Does nothing if it has not changed.
     pub fn show_logs(&self, logs: [LogView; 2]) {
         if self.shown.replace(logs) != logs {
             self.lock().logs = logs;

@@ -1,4 +1,4 @@
-//! Tests the view of the layout. Segment by segment, it agrees with a check of the closed store.
+//! Tests the layout map of a store. Segment by segment, it agrees with a check of the closed store.
 
 use super::*;
 use crate::contract::Lookup;

@@ -75,7 +75,9 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse => f.write_str("in use by another foxy"),
-            Self::Lost => f.write_str("removed or replaced while it was written"),
+            Self::Lost => {
+                f.write_str("another program removed or replaced the list while foxy wrote it")
+            }
             Self::OtherFolder => {
                 f.write_str("the folder was removed, moved or unmounted while in use")
             }

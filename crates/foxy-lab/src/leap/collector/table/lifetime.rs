@@ -47,8 +47,8 @@ fn is_named(token: &[u8], name: &str) -> bool {
     token[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns for how long a cache may still use the answer: its freshness lifetime minus its current
-/// age (RFC 9111 §4.2.1).
+/// Returns how long a cache may still use the answer: its freshness lifetime minus its current age
+/// (RFC 9111 §4.2.1).
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;
