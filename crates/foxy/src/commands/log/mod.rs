@@ -21,6 +21,8 @@ use std::path::PathBuf;
 
 /// Number of groups that `--group` shows unless `-n` gives a number.
 const SHOWN_GROUPS: usize = 30;
+/// Number of lines that are written at once.
+const LINES_AT_ONCE: usize = 256;
 
 pub fn command() -> Command {
     let switch = |name: &'static str, help: &'static str| {
@@ -172,8 +174,9 @@ fn transactions(
     let (found, counted) = sources::collect(sources, query, Vec::new, take)?;
     let mut found: Vec<_> = found.into_iter().flatten().collect();
     found.sort_by_key(|transaction| transaction.end);
-    for transaction in &found[found.len().saturating_sub(most)..] {
-        terminal::print(&text::one(transaction, as_json));
+    for some in found[found.len().saturating_sub(most)..].chunks(LINES_AT_ONCE) {
+        let lines: Vec<String> = some.iter().map(|one| text::one(one, as_json)).collect();
+        terminal::print(&lines.join("\n"));
     }
     counted.report_unread();
     Ok(())
