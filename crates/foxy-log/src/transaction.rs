@@ -100,7 +100,8 @@ pub struct Transaction<'a> {
     pub weight: u32,
     /// Number of all transactions of the worker since its previous entry in the log.
     pub seen: u32,
-    /// Number of entries that the worker lost since its previous entry, because its buffer was full.
+    /// Number of entries that the worker lost since its previous entry, because its buffer was
+    /// full.
     pub lost: u32,
     /// The texts, in the order of [`Text`].
     pub texts: [Cow<'a, str>; TEXTS],

@@ -1,7 +1,8 @@
 //! The Common and Combined Log Formats: `host ident user [date] "method URL version" status bytes
 //! "referer" "agent"`. They do not tell durations and cache hits.
 
-use super::{time, with_texts};
+use super::meaning::with_texts;
+use super::time;
 use crate::transaction::{Text, Transaction};
 use std::borrow::Cow;
 

@@ -1,6 +1,7 @@
 //! foxy's JSON access log (`access-log-format = "json"`): a JSON object on each line.
 
-use super::{outcome, parameter, reason, time, with_texts};
+use super::meaning::{outcome, parameter, reason, with_texts};
+use super::time;
 use crate::transaction::{Text, Transaction};
 use serde::Deserialize;
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! Squid's native format: `time elapsed client code/status bytes method URL user hierarchy type`.
 
-use super::{outcome, with_texts};
+use super::meaning::{outcome, with_texts};
 use crate::transaction::{Text, Transaction};
 
 pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {

@@ -1,6 +1,8 @@
 //! Lines of each format, and lines without a format.
 
+use super::meaning::outcome;
 use super::*;
+use crate::transaction::Text;
 
 fn texts(transaction: &Transaction<'_>, names: &[Text]) -> Vec<String> {
     names.iter().map(|name| transaction.text(*name).to_owned()).collect()
@@ -21,7 +23,11 @@ fn a_squid_line() {
 
 #[test]
 fn a_combined_line() {
-    let line = br#"10.0.0.7 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?\"x HTTP/1.0" 499 2326 "http://b/" "M [en] \"q\"""#;
+    let line = concat!(
+        r#"10.0.0.7 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?\"x HTTP/1.0" 499 2326 "#,
+        r#""http://b/" "M [en] \"q\"""#
+    );
+    let line = line.as_bytes();
     let found = parse(line).expect("a line");
     assert_eq!((found.end, found.elapsed, found.status), (971_211_336_000, None, 499));
     assert_eq!((found.bytes, found.body), (2326, Some(2326)));

@@ -1,5 +1,5 @@
-//! A *query* selects transactions by their fields: `status >= 500 and origin.ttfb > 1s`. Fields have
-//! types, and an error names its column.
+//! A *query* selects transactions by their fields: `status >= 500 and origin.ttfb > 1s`. Fields
+//! have types, and an error names its column.
 
 mod lex;
 mod parse;

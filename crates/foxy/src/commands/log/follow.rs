@@ -1,6 +1,6 @@
 //! `foxy log -f`: prints transactions as they end, until the user stops the command.
 
-use super::sources::{Source, unreadable};
+use super::sources::{LogSource, unreadable};
 use crate::failure::Failure;
 use foxy_base::clock;
 use foxy_log::lines;
@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Passes each new transaction that meets the query to `print`.
 pub fn follow(
-    source: &Source,
+    source: &LogSource,
     query: &Query,
     print: impl Fn(&Transaction<'_>),
 ) -> Result<(), Failure> {
@@ -28,13 +28,13 @@ pub fn follow(
     };
     let take_line = |line: &[u8]| lines::parse(line).iter().for_each(&take);
     match source {
-        Source::Ring(path, ring) => {
+        LogSource::Ring(path, ring) => {
             follow_ring(ring, &take).map_err(|error| unreadable(path, &error))
         }
-        Source::Lines(path) => {
+        LogSource::Lines(path) => {
             follow_lines(path, &take_line).map_err(|error| unreadable(path, &error))
         }
-        Source::StandardInput => lines::each(io::stdin().lock(), take_line)
+        LogSource::StandardInput => lines::each(io::stdin().lock(), take_line)
             .map_err(|error| unreadable(Path::new("-"), &error)),
     }
 }

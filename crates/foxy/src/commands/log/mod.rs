@@ -16,7 +16,7 @@ use foxy_log::field::{self, Field};
 use foxy_log::group::{Groups, Totals};
 use foxy_log::query::{Query, QueryFault};
 use foxy_log::transaction::Transaction;
-use sources::{Counted, Source};
+use sources::{Counted, LogSource};
 use std::path::PathBuf;
 
 /// Number of groups that `--group` shows unless `-n` gives a number.
@@ -120,9 +120,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-fn opened(matches: &ArgMatches) -> Result<Vec<Source>, Failure> {
+fn opened(matches: &ArgMatches) -> Result<Vec<LogSource>, Failure> {
     let files = matches.get_many::<PathBuf>("file").unwrap_or_default();
-    let sources = files.map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let sources = files.map(|path| LogSource::open(path)).collect::<Result<Vec<_>, _>>()?;
     if !sources.is_empty() {
         return Ok(sources);
     }
@@ -135,7 +135,7 @@ fn opened(matches: &ArgMatches) -> Result<Vec<Source>, Failure> {
                 .into(),
         )
     })?;
-    Ok(vec![Source::open(&ring)?])
+    Ok(vec![LogSource::open(&ring)?])
 }
 
 fn query(matches: &ArgMatches) -> Result<Query, Failure> {
@@ -160,7 +160,7 @@ fn query(matches: &ArgMatches) -> Result<Query, Failure> {
 }
 
 fn transactions(
-    sources: &[Source],
+    sources: &[LogSource],
     query: &Query,
     as_json: bool,
     most: usize,
@@ -183,7 +183,7 @@ fn transactions(
 }
 
 fn groups(
-    sources: &[Source],
+    sources: &[LogSource],
     query: &Query,
     field: &'static Field,
     (as_json, count): (bool, Option<usize>),

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 /// Smallest part of an access log for which another thread is worth its start.
 const SMALLEST_PART: u64 = 4 << 20;
 
-pub enum Source {
+pub enum LogSource {
     Ring(PathBuf, Ring),
     Lines(PathBuf),
     StandardInput,
 }
 
-impl Source {
+impl LogSource {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::StandardInput);
@@ -84,7 +84,7 @@ impl Counted {
 /// Passes the transactions that meet the query to `add`. Several threads read a large log, each
 /// with a value of its own. Returns the values in the order of the logs.
 pub fn collect<T: Send>(
-    sources: &[Source],
+    sources: &[LogSource],
     query: &Query,
     begin: impl Fn() -> T + Sync,
     add: impl Fn(&mut T, &Transaction<'_>) + Sync,
@@ -107,11 +107,11 @@ pub fn collect<T: Send>(
     let (mut values, mut all) = (Vec::new(), Counted::default());
     for source in sources {
         let found = match source {
-            Source::Ring(path, ring) => scan(ring, &times, threads, start, take)
+            LogSource::Ring(path, ring) => scan(ring, &times, threads, start, take)
                 .map_err(|error| unreadable(path, &error))?,
-            Source::Lines(path) => read_lines(path, threads, start, take_line)
+            LogSource::Lines(path) => read_lines(path, threads, start, take_line)
                 .map_err(|error| unreadable(path, &error))?,
-            Source::StandardInput => {
+            LogSource::StandardInput => {
                 let mut both = start();
                 let read = lines::each(io::stdin().lock(), |line| take_line(&mut both, line));
                 read.map_err(|error| unreadable(Path::new("-"), &error))?;

@@ -1,6 +1,6 @@
 //! `foxy log stats`: a summary of a log on one screen.
 
-use super::sources::{self, Counted, Source};
+use super::sources::{self, Counted, LogSource};
 use super::text::{self, duration, percent};
 use crate::failure::Failure;
 use crate::terminal;
@@ -71,7 +71,7 @@ impl Summary {
     }
 }
 
-pub fn run(sources: &[Source], query: &Query) -> Result<(), Failure> {
+pub fn run(sources: &[LogSource], query: &Query) -> Result<(), Failure> {
     let (found, counted) = sources::collect(sources, query, Summary::new, Summary::add)?;
     let mut summary = Summary::new();
     found.into_iter().for_each(|part| summary.merge(part));

@@ -109,7 +109,8 @@ fn a_json_line() {
         AccessFormat::Json,
         &sample(),
         "{\"time\":\"2010-10-08T11:11:48.779Z\",\"elapsed_us\":180250,\"client\":\"192.168.0.224\",\
-         \"user\":null,\"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
+         \"user\":null,\"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\
+         \"body_bytes\":300,\"method\":\"GET\",\
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \

@@ -36,7 +36,8 @@ impl AccessSink for RefusedDestinations {
     }
 
     fn wants(&self, finished: &Finished) -> bool {
-        matches!(finished.status, CacheStatus::Error(reason) if reason.refused_destination().is_some())
+        let CacheStatus::Error(reason) = finished.status else { return false };
+        reason.refused_destination().is_some()
     }
 }
 

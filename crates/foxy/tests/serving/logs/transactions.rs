@@ -125,7 +125,8 @@ fn a_wrong_query_is_explained_where_it_is_wrong() {
     let (code, _, errors) = foxy(&["log", text(&log), "-q", "hit = no and statsu >= 500"]);
     assert_eq!(code, Some(2));
     let expected = "foxy: the query is wrong at column 14: no field is named \"statsu\"; did you \
-                    mean status? `foxy log --fields` lists the fields\n  hit = no and statsu >= 500\n  \
+                    mean status? `foxy log --fields` lists the fields\n  \
+                    hit = no and statsu >= 500\n  \
                     \x20            ^\n";
     assert_eq!(errors, expected);
     let (code, said, _) = foxy(&["log", "--fields"]);

@@ -1,0 +1,59 @@
+//! What all formats of access logs need: the meaning of result codes and of `Cache-Status`.
+
+use crate::transaction::{Text, Transaction};
+use std::borrow::Cow;
+
+/// Returns the reason in a `Cache-Status` value: its detail, or why foxy asked the origin.
+pub fn reason(cache_status: &str) -> &str {
+    parameter(cache_status, "detail").or_else(|| parameter(cache_status, "fwd")).unwrap_or_default()
+}
+
+/// Returns a parameter of a `Cache-Status` value.
+pub(super) fn parameter<'a>(cache_status: &'a str, name: &str) -> Option<&'a str> {
+    let mut parts = cache_status.split("; ");
+    parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Returns the outcome that a result code of Squid means, and the reason why the answer is
+/// incomplete.
+pub(super) fn outcome(code: &str, status: u16, method: &str) -> (&'static str, &'static str) {
+    for (suffix, cut) in
+        [("_ABORTED", "client-left"), ("_BROKEN", "broke-off"), ("_STOPPED", "stopped")]
+    {
+        if code.ends_with(suffix) {
+            return ("cut", cut);
+        }
+    }
+    let is_read = matches!(method, "GET" | "HEAD");
+    let outcome = match code {
+        "TCP_MEM_HIT" | "TCP_IMS_HIT" | "TCP_INM_HIT" => "memory-hit",
+        "TCP_REFRESH_UNMODIFIED" | "TCP_REFRESH_HIT" => "revalidated",
+        "TCP_REFRESH_FAIL_OLD" | "TCP_REFRESH_FAIL_HIT" | "TCP_REFRESH_FAIL" => "stale-if-error",
+        "TCP_CF_MISS" | "TCP_CF_HIT" => "collapsed",
+        "TCP_TUNNEL" => "tunnel",
+        _ if code.contains("DENIED") => "refused",
+        _ if method == "CONNECT" && code.ends_with("MISS") => "tunnel",
+        _ if code.ends_with("_HIT") => "disk-hit",
+        _ if code.starts_with("NONE") && matches!(status, 502..=504) => "origin-failed",
+        _ if code.starts_with("NONE") && status >= 400 => "refused",
+        _ if code.starts_with("NONE") => "local",
+        _ if code.starts_with("TCP_") && is_read => "miss",
+        _ if code.starts_with("TCP_") => "bypass",
+        _ => "",
+    };
+    (outcome, "")
+}
+
+/// Returns a transaction with these texts. The texts `-` and empty texts are left out.
+pub(super) fn with_texts<'a>(
+    transaction: Transaction<'a>,
+    texts: impl IntoIterator<Item = (Text, Cow<'a, str>)>,
+) -> Transaction<'a> {
+    let mut transaction = Transaction { weight: 1, seen: 1, ..transaction };
+    for (name, text) in texts {
+        if text != "-" {
+            transaction.texts[name as usize] = text;
+        }
+    }
+    transaction
+}
