@@ -2,9 +2,9 @@
 //! A logarithmic axis has no zero, so a mark takes the place of each bar.
 
 use super::axis::{Axis, Ruler, Spacing};
-use super::draw::{colours, ends, no_data};
+use super::draw::{ends, no_data};
 use super::marks::{said, whisker, with_interval};
-use super::sheet::{MARGIN, Sheet, WIDTH, mark};
+use super::sheet::{MARGIN, Sheet, WIDTH, colours, mark};
 use super::svg::{Anchor, Svg, at, width_of, wrapped};
 use super::ticks::{Ends, Ticks};
 use super::{Bars, Look, Plot, Value};

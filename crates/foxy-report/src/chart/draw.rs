@@ -3,7 +3,7 @@
 use super::axis::{Axis, Ruler, Spacing};
 use super::bars::lying_bars;
 use super::names::end_names;
-use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, classes, entries};
+use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, entries};
 use super::svg::{Anchor, width_of};
 use super::ticks::{Ends, Tick, Ticks};
 use super::{Bars, Chart, Dots, Line, Look, Plot, Spread, Value, marks};
@@ -292,9 +292,4 @@ fn finite(value: &Value) -> Value {
     let end = |end: f64| if end.is_finite() { end } else { value.value };
     let (low, high) = (end(value.low), end(value.high));
     Value { value: value.value, low, high, runs: value.runs.clone() }
-}
-
-/// Returns the CSS class for the colour of each series.
-pub(super) fn colours<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<String> {
-    classes(looks.map(|look| *look == Look::Quoted))
 }

@@ -1,8 +1,7 @@
 //! Draws the data of upright charts: lines with bands, points of papers, and dots, with tooltips.
 
 use super::axis::Ruler;
-use super::draw::colours;
-use super::sheet::{colour, mark};
+use super::sheet::{colour, colours, mark};
 use super::svg::{Anchor, Svg, at};
 use super::{Chart, Dots, Line, Look, Value};
 use crate::number::readable;

@@ -2,7 +2,7 @@
 //! legend.
 
 use super::axis::Ruler;
-use super::draw::colours;
+use super::sheet::colours;
 use super::svg::{Anchor, Svg, width_of};
 use super::{Line, Look, Plot};
 

@@ -174,6 +174,11 @@ const SHEET: &str = "\
 }
 ";
 
+/// Returns the CSS class for the colour of each series.
+pub(super) fn colours<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<String> {
+    classes(looks.map(|look| *look == Look::Quoted))
+}
+
 /// Returns the CSS class for the colour of a series.
 pub(super) fn colour(series: usize) -> String {
     format!("fx-c{}", series % COLOURS)
