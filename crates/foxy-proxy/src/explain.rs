@@ -126,7 +126,8 @@ impl ProxyHandle {
             && asker.user.is_none()
             && needs_login(&settings.rules, &head, over, asker.client);
         let steering = steer(&settings.rules, &mut head, over, asker);
-        let plan = || plan(&head, body, over, &settings.mode, &settings.via_name);
+        let upstream = steering.upstream.as_ref();
+        let plan = || plan(&head, body, over, &settings.mode, &settings.via_name, upstream);
         let refusal = needs_user.then_some(ErrorReason::CredentialsNeeded).or(steering.refusal);
         let planned = refusal.map_or_else(plan, Plan::Refuse);
         let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };
@@ -147,10 +148,9 @@ impl ProxyHandle {
             }
             Plan::Tunnel(origin) => {
                 let explanation = settled(steps, Step::Tunnelled, Outcome::Tunnel);
-                let by_parent = settings.upstream.parents.is_some();
                 match settings.destinations.check_connect_port(origin.port) {
                     Err(refusal) => explanation.refused(refusal),
-                    Ok(()) => self.judged(explanation, &origin, by_parent).await,
+                    Ok(()) => self.by_way(explanation, &origin, None).await,
                 }
             }
             Plan::Purge(_) => settled(steps, Step::PurgeAsked, Outcome::Purge),
@@ -176,8 +176,19 @@ impl ProxyHandle {
         if !explanation.steps.last().is_some_and(is_fetch) {
             return explanation;
         }
+        self.by_way(explanation, origin, Some(&outgoing::target(head))).await
+    }
+
+    /// Adds the parent proxy that a request with this target, or a tunnel, would use. If the
+    /// destination policy forbids the origin, the outcome is its refusal.
+    async fn by_way(
+        &self,
+        mut explanation: Explanation,
+        origin: &Origin,
+        target: Option<&Bytes>,
+    ) -> Explanation {
         let parents = self.shared.settings.upstream.parents.as_ref();
-        let way = parents.map(|parents| expected_way(parents, origin, &outgoing::target(head)));
+        let way = parents.map(|parents| expected_way(parents, origin, target));
         let by_parent = matches!(way, Some(ExpectedWay::Parent(_) | ExpectedWay::Nothing));
         way.map(Step::Way).into_iter().for_each(|step| explanation.insert(step));
         self.judged(explanation, origin, by_parent).await

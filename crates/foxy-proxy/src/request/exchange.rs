@@ -21,12 +21,13 @@ use crate::request::answered::AnswerOptions;
 use crate::request::cache_status::signed;
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::upstream::{ChosenBy, Origin, Scheme};
+use crate::upstream::{ChosenBy, NoOrigin, Origin, Scheme};
 use foxy_base::WallTime;
 use foxy_http::{
     Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away,
     upgrade_protocol,
 };
+use foxy_rules::operator::Upstream;
 use foxy_rules::reuse::may_reuse;
 use foxy_rules::validate::must_reach_origin;
 use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
@@ -72,21 +73,22 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request
-/// arrived.
+/// arrived, and `upstream` the choice of the operator's rules.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
     over: Scheme,
     mode: &Mode,
     via_name: &str,
+    upstream: Option<&Upstream>,
 ) -> Plan {
     if in_a_circle(head, via_name) {
         return Plan::Refuse(ErrorReason::Loop);
     }
     if head.method == Method::Connect {
-        return tunnel(head, mode);
+        return tunnel(head, mode, upstream);
     }
-    let (origin, key) = match target(head, over, mode) {
+    let (origin, key) = match target(head, over, mode, upstream) {
         Ok(found) => found,
         Err(reason) => return Plan::Refuse(reason),
     };
@@ -114,7 +116,7 @@ fn in_a_circle(head: &RequestHead, via_name: &str) -> bool {
     names.any(|name| name.eq_ignore_ascii_case(via_name.as_bytes()))
 }
 
-fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
+fn tunnel(head: &RequestHead, mode: &Mode, upstream: Option<&Upstream>) -> Plan {
     if !mode.is_forward() {
         return Plan::Refuse(ErrorReason::ConnectToReverse);
     }
@@ -124,14 +126,20 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
     };
     match authority {
         Some(Authority { host, port: Some(port) }) => {
-            Plan::Tunnel(Origin::new(Scheme::Http, host, port, ChosenBy::Client))
+            let origin = Origin::new(Scheme::Http, host, port, ChosenBy::Client);
+            Plan::Tunnel(origin.by(upstream))
         }
         _ => Plan::Refuse(ErrorReason::BadAuthority),
     }
 }
 
 /// Returns the origin of a request, and the text of its cache key.
-fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
+fn target(
+    head: &RequestHead,
+    over: Scheme,
+    mode: &Mode,
+    upstream: Option<&Upstream>,
+) -> Result<(Origin, Vec<u8>), ErrorReason> {
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
     match (mode, head.target.form()) {
@@ -140,15 +148,19 @@ fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<
         }
         (Mode::Reverse { origins }, _) => {
             let key = cache_key(over.as_str(), text, &path);
-            let origin = origins.get().find(&key)?.any_server();
-            Ok((origin, key))
+            let origins = origins.get();
+            let group = match upstream {
+                Some(Upstream::Origin(name)) => origins.named(name).ok_or(NoOrigin::Host)?,
+                _ => origins.find(&key)?,
+            };
+            Ok((group.any_server().by(upstream), key))
         }
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
             let scheme = Scheme::named(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
             let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
             let port = authority.port.unwrap_or(scheme.default_port());
             let origin = Origin::new(scheme, authority.host, port, ChosenBy::Client);
-            Ok((origin, cache_key(scheme.as_str(), text, &path)))
+            Ok((origin.by(upstream), cache_key(scheme.as_str(), text, &path)))
         }
         (Mode::Forward, _) => Err(ErrorReason::NotAProxyRequest),
     }
@@ -234,7 +246,9 @@ mod tests {
     fn sort_over(over: Scheme, text: &str, mode: &Mode) -> Plan {
         let mut buffer = BytesMut::from(text.replace('\n', "\r\n").as_bytes());
         match RequestDecoder::default().next(&mut buffer) {
-            Ok(Some(RequestEvent::Head(head, body))) => plan(&head, body, over, mode, "foxy-1"),
+            Ok(Some(RequestEvent::Head(head, body))) => {
+                plan(&head, body, over, mode, "foxy-1", None)
+            }
             other => panic!("not a request: {other:?}"),
         }
     }

@@ -167,7 +167,8 @@ fn planned(
         Some(ErrorReason::rate_limited(wait))
     });
     sender.paced_by(settings.rules.pace(steering.bandwidth, client));
-    let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
+    let upstream = steering.upstream.as_ref();
+    let plan = || plan(head, body, over, &settings.mode, &settings.via_name, upstream);
     let planned = refusal.map_or_else(plan, Plan::Refuse);
     let bypasses = steering.bypasses || worker.shared.is_leaving();
     let planned = if bypasses { planned.past_the_cache(head) } else { planned };

@@ -8,7 +8,7 @@ use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
-use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried};
+use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried, Upstream};
 use std::net::IpAddr;
 
 /// The effects of the operator's rules on a request, apart from changes to its head.
@@ -19,6 +19,8 @@ pub(crate) struct Steering {
     pub(crate) message: Option<String>,
     /// Whether the request is answered without the cache.
     pub(crate) bypasses: bool,
+    /// The upstream that receives the request. `None` if no rule decided.
+    pub(crate) upstream: Option<Upstream>,
     /// Positions, in the list of rules, of the rules that decided about the request.
     pub(crate) decided: Vec<usize>,
     /// Names of the rules that decided about the request, separated by commas.
@@ -74,7 +76,8 @@ pub(crate) fn steer(
     let names = (!names.is_empty()).then(|| names.join(", "));
     let rate = decision.position(Effect::RateLimit);
     let bandwidth = decision.position(Effect::BandwidthLimit);
-    Steering { refusal, message, bypasses: decision.bypasses(), decided, names, rate, bandwidth }
+    let (bypasses, upstream) = (decision.bypasses(), decision.upstream().cloned());
+    Steering { refusal, message, bypasses, upstream, decided, names, rate, bandwidth }
 }
 
 /// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a

@@ -15,11 +15,13 @@ use crate::upstream::origins::group::{GroupMember, GroupSettings};
 use crate::upstream::settings::OriginSource;
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
+use foxy_rules::operator::{Upstream, Ways};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -48,12 +50,24 @@ pub struct Origin {
     /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
     /// proxy.
     pub(crate) member: Option<GroupMember>,
+    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    pub(crate) ways: Option<Arc<Ways>>,
 }
 
 impl Origin {
     /// Creates an origin. Changes the host to lower case.
     pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
-        Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen, member: None }
+        let host = host.to_ascii_lowercase().into();
+        Self { scheme, host, port, chosen, member: None, ways: None }
+    }
+
+    /// Sets the ways that a rule of the operator permits.
+    #[must_use]
+    pub(crate) fn by(self, upstream: Option<&Upstream>) -> Self {
+        match upstream {
+            Some(Upstream::Ways(ways)) => Self { ways: Some(Arc::clone(ways)), ..self },
+            Some(Upstream::Origin(_)) | None => self,
+        }
     }
 
     /// Returns the settings that the operator gave to the origin of this server, if there are any.

@@ -5,6 +5,7 @@
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
+use crate::upstream::dial::Origin;
 use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
@@ -103,7 +104,7 @@ impl UpstreamExchange {
             attempts: shared.parents.is_some().then(attempts),
             servers: servers.map(Box::new),
             shared,
-            route: Route::direct(origin),
+            route: Route::direct(Origin { ways: None, ..origin }),
             client: None,
             request: OutgoingRequest {
                 method,

@@ -16,6 +16,7 @@ use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Headers, Limits, Scheme};
+use foxy_rules::operator::Ways;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -23,7 +24,10 @@ use tokio::time::timeout;
 
 /// The attempts of one request to reach its origin through parent proxies.
 pub(crate) struct ParentAttempts {
+    /// The origin, without the ways to it.
     origin: Origin,
+    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    ways: Option<Arc<Ways>>,
     /// The target of the request in origin form. Empty for a tunnel.
     target: Bytes,
     is_tunnel: bool,
@@ -47,7 +51,8 @@ impl ParentAttempts {
     /// Creates the attempts for a client's CONNECT.
     pub(crate) fn for_tunnel(origin: &Origin) -> Self {
         Self {
-            origin: origin.clone(),
+            origin: Origin { ways: None, ..origin.clone() },
+            ways: origin.ways.clone(),
             target: Bytes::new(),
             is_tunnel: true,
             is_cacheable: false,
@@ -59,7 +64,8 @@ impl ParentAttempts {
 
     /// Begins again, because the request now goes to another server of its origin.
     pub(crate) fn restart(&mut self, origin: &Origin) {
-        *self = Self::for_request(origin, &self.target, self.is_cacheable);
+        let ways = self.ways.take();
+        *self = Self { ways, ..Self::for_request(origin, &self.target, self.is_cacheable) };
     }
 
     /// Returns the scheme that a parent proxy must serve to receive the request. A tunnel counts as
@@ -72,7 +78,7 @@ impl ParentAttempts {
     fn aim<'a>(&'a self, key: &'a [u8]) -> Aim<'a> {
         let Origin { host, port, .. } = &self.origin;
         let (scheme, is_cacheable) = (self.scheme(), self.is_cacheable);
-        Aim { scheme, host, port: *port, key, is_cacheable }
+        Aim { scheme, host, port: *port, key, is_cacheable, ways: self.ways.as_deref() }
     }
 
     /// Returns the text from which rendezvous hashing chooses the parent proxy. A parent that reads
@@ -270,10 +276,17 @@ impl ParentRoutes {
     }
 }
 
-/// Returns how a request with this target would reach its origin now, for an explanation. Changes
-/// nothing.
-pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -> ExpectedWay {
-    let attempts = ParentAttempts::for_request(origin, target, false);
+/// Returns how a request with this target, or a tunnel, would reach its origin now, for an
+/// explanation. Changes nothing.
+pub(crate) fn expected_way(
+    parents: &Parents,
+    origin: &Origin,
+    target: Option<&Bytes>,
+) -> ExpectedWay {
+    let attempts = match target {
+        Some(target) => ParentAttempts::for_request(origin, target, false),
+        None => ParentAttempts::for_tunnel(origin),
+    };
     parents.expected(attempts.aim(&attempts.key()), clock::monotonic())
 }
 

@@ -3,6 +3,7 @@
 use super::limit::{Bandwidth, RequestRate};
 use super::path::Rewrite;
 use super::pattern::Pattern;
+use super::upstream::Upstream;
 use crate::freshness::Heuristic;
 
 /// Whether the proxy serves a request.
@@ -65,6 +66,8 @@ pub struct Effects {
     pub bypass: Option<bool>,
     /// The new path of the URL.
     pub rewrite: Option<Rewrite>,
+    /// The upstream that receives the request.
+    pub upstream: Option<Upstream>,
     /// Whether the client must log in, if the proxy has users.
     pub login: Option<bool>,
     /// Highest rate of requests of each client.
@@ -135,6 +138,8 @@ effects! {
     Bypass = bypass, "bypass";
     /// Rewrites the path.
     Rewrite = rewrite, "rewrite";
+    /// Chooses the upstream that receives the request.
+    Upstream = upstream, "upstream";
     /// Says whether the client must log in.
     Login = login, "login";
     /// Limits the requests of each client.
@@ -178,11 +183,18 @@ impl Effect {
             Self::Access
                 | Self::Bypass
                 | Self::Rewrite
+                | Self::Upstream
                 | Self::RequestFields
                 | Self::Login
                 | Self::RateLimit
                 | Self::BandwidthLimit
         )
+    }
+
+    /// Returns whether the effect concerns a single request, but may change the response. Without
+    /// `bypass`, all clients would share this response.
+    pub(super) const fn changes_response(self) -> bool {
+        matches!(self, Self::RequestFields | Self::Upstream)
     }
 
     /// Returns whether the effect chooses the query parameters of the cache key.

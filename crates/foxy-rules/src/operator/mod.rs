@@ -12,6 +12,7 @@
 //! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
 //! - `rule` has a rule and the checks that it must pass; `set` evaluates all rules.
+//! - `upstream` has the upstreams that rules choose.
 //! - `url` matches the whole URL against regular expressions.
 
 mod condition;
@@ -25,6 +26,7 @@ mod pattern;
 mod query;
 mod rule;
 mod set;
+mod upstream;
 mod url;
 
 pub use condition::{Conditions, Days, Hours, Missed, NamedPattern, PortRange};
@@ -36,4 +38,5 @@ pub use path::{Rewrite, normal_path, path_pattern};
 pub use pattern::Pattern;
 pub use rule::{OperatorRule, RuleError, logins_name_clients, serve_named_clients_alone};
 pub use set::{Decided, Decision, OperatorRules, Tried};
+pub use upstream::{Upstream, Ways};
 pub use url::UrlPattern;

@@ -56,16 +56,12 @@ impl fmt::Display for RuleError {
                 "`login` applies before foxy knows the user, so the rule may not depend on `user`; \
                  remove this condition",
             ),
-            Self::DependsOnClient(Effect::RequestFields) => f.write_str(
-                "all clients share a stored response, so `request-header` may not depend on the \
-                 client, user, method, header or time; remove these conditions or add `bypass = \
-                 true`",
-            ),
             Self::DependsOnClient(effect) => write!(
                 f,
                 "all clients share a stored response, so `{}` may not depend on the client, user, \
-                 method, header or time; remove these conditions",
-                effect.name()
+                 method, header or time; remove these conditions{}",
+                effect.name(),
+                if effect.changes_response() { " or add `bypass = true`" } else { "" }
             ),
             Self::DependsOnResponse(Effect::ResponseFields) => f.write_str(
                 "`response-header` also applies to responses without a body, such as 304, so the \
@@ -105,11 +101,7 @@ impl OperatorRule {
         let mut count = 0;
         for effect in effects {
             count += 1;
-            let is_shared = match effect {
-                Effect::RequestFields => self.then.bypass != Some(true),
-                effect => !effect.is_of_request(),
-            };
-            if is_shared && is_about_request {
+            if self.is_shared(effect) && is_about_request {
                 return Err(RuleError::DependsOnClient(effect));
             }
             let is_early = effect.is_of_request()
@@ -145,15 +137,21 @@ impl OperatorRule {
         std::iter::once(&self.when).chain(&self.unless)
     }
 
+    /// Returns whether all clients share the consequences of an effect of this rule.
+    fn is_shared(&self, effect: Effect) -> bool {
+        if effect.changes_response() {
+            self.then.bypass != Some(true)
+        } else {
+            !effect.is_of_request()
+        }
+    }
+
     /// Returns a query parameter on which an effect on shared content depends, although one of
     /// `rules` leaves this parameter out of the cache key.
     pub(super) fn parameter_not_in_key<'r>(&'r self, rules: &[Self]) -> Option<&'r str> {
-        let is_shared = |effect: &Effect| match effect {
-            Effect::RequestFields => self.then.bypass != Some(true),
-            // The effects on the key are evaluated while the key still has all parameters.
-            effect => !effect.is_of_request() && !effect.is_of_key(),
-        };
-        if !Effect::ALL.iter().any(|effect| self.then.has(*effect) && is_shared(effect)) {
+        // The effects on the key are evaluated while the key still has all parameters.
+        let is_shared = |effect: Effect| self.is_shared(effect) && !effect.is_of_key();
+        if !Effect::ALL.iter().any(|effect| self.then.has(*effect) && is_shared(*effect)) {
             return None;
         }
         let mut names = self.conditions().flat_map(|when| &when.query).map(|wanted| &*wanted.name);

@@ -7,6 +7,7 @@ use super::index::RuleIndex;
 use super::path::Rewrite;
 use super::query::QueryKey;
 use super::rule::{OperatorRule, RuleError};
+use super::upstream::Upstream;
 use crate::fields::Fields;
 use crate::freshness::Policy;
 use std::collections::HashSet;
@@ -26,10 +27,11 @@ pub struct Decision<'r> {
 
 /// The effects about which one rule decides alone. For changes to header fields, one rule decides
 /// about each field.
-const REQUEST_EFFECTS: [Effect; 6] = [
+const REQUEST_EFFECTS: [Effect; 7] = [
     Effect::Access,
     Effect::Bypass,
     Effect::Rewrite,
+    Effect::Upstream,
     Effect::Login,
     Effect::RateLimit,
     Effect::BandwidthLimit,
@@ -51,17 +53,24 @@ impl<'r> Decision<'r> {
         self.effects(Effect::Access)?.access.as_ref()
     }
 
-    /// Returns whether the request bypasses the cache. A rule that changes request fields may also
-    /// demand the bypass. Then an earlier rule with `bypass = false` does not prevent the bypass.
+    /// Returns whether the request bypasses the cache. A rule that changes request fields, or that
+    /// chooses the upstream, may also demand the bypass. Then an earlier rule with `bypass = false`
+    /// does not prevent the bypass.
     pub fn bypasses(&self) -> bool {
         let says = |then: &Effects| then.bypass == Some(true);
         let mut changing = self.changed_by.iter().map(|&at| &self.rules[at as usize].then);
-        self.effects(Effect::Bypass).is_some_and(says) || changing.any(says)
+        let [bypass, upstream] = [Effect::Bypass, Effect::Upstream].map(|it| self.effects(it));
+        bypass.is_some_and(says) || upstream.is_some_and(says) || changing.any(says)
     }
 
     /// Returns the rewriting of the path.
     pub fn rewrite(&self) -> Option<&'r Rewrite> {
         self.effects(Effect::Rewrite)?.rewrite.as_ref()
+    }
+
+    /// Returns the upstream that receives the request. `None` means that no rule decided.
+    pub fn upstream(&self) -> Option<&'r Upstream> {
+        self.effects(Effect::Upstream)?.upstream.as_ref()
     }
 
     /// Returns the changes to the fields of the request, at most one for each name.

@@ -81,6 +81,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(unused_policy(settings, written));
     complaints.extend(crossed_watermarks(settings, written));
     complaints.extend(origins(settings, written));
+    complaints.extend(super::rules::upstream::judge(settings, &written.rules));
     complaints.extend(super::rules::compile(&written.rules).err());
     if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
 }

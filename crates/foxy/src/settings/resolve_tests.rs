@@ -174,3 +174,29 @@ fn users_belong_to_a_forward_proxy_and_rules_that_name_users_need_them() {
     assert!(refused.starts_with("f:1:1: rule `rule-1`: `user` needs the setting"), "{refused}");
     assert!(resolved(&format!("users-file = \"/u\"\n{rule}")).is_ok());
 }
+
+#[test]
+fn rules_name_parents_and_origins_that_the_settings_list() {
+    let rule = |upstream: &str| format!("[[rule]]\nthen = {{ upstream = \"{upstream}\" }}\n");
+    let parents = "parent = [\"http://u:word@a.test:1\", \"http://b.test:1\"]";
+    let origins = "[[origin]]\nname = \"app\"\nservers = [\"http://c.test\"]";
+    for (settings, upstream, expected) in [
+        (parents, "parents", ""),
+        (parents, "http://a.test:1", ""),
+        (parents, "direct", ""),
+        ("", "direct", ""),
+        (origins, "origin:app", ""),
+        (parents, "http://a.test:2", "`parent` does not list the parent a.test:2"),
+        ("", "parents", "`upstream = \"parents\"` needs the setting `parent`"),
+        (origins, "origin:ap", "no `[[origin]]` has the name `ap`"),
+        (parents, "origin:app", "no `[[origin]]` has the name `app`"),
+    ] {
+        let result = resolved(&format!("{settings}\n{}", rule(upstream)));
+        let message = result.err().unwrap_or_default();
+        let expected = if expected.is_empty() { expected.into() } else {
+            format!("f:2:1: rule `rule-1`: {expected}\n")
+        };
+        let message = message.replace("f:4:1", "f:2:1");
+        assert_eq!(message.trim_end(), expected.trim_end(), "{settings} {upstream}");
+    }
+}

@@ -72,6 +72,11 @@ impl Origins {
         Err(missed)
     }
 
+    /// Returns the origin with this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<OriginGroup>> {
+        self.groups.iter().find(|group| group.settings.name == name)
+    }
+
     /// Returns the Host that a request without a Host field gets. Only HTTP/1.0 permits such a
     /// request.
     pub(crate) fn usual_authority(&self) -> String {

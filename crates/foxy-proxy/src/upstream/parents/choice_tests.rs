@@ -16,7 +16,8 @@ fn parents(choice: ParentChoice, fallback: ParentFallback, no_proxy: &[&str]) ->
 }
 
 fn aim(host: &str) -> Aim<'_> {
-    Aim { scheme: Scheme::Http, host, port: 80, key: host.as_bytes(), is_cacheable: false }
+    let key = host.as_bytes();
+    Aim { scheme: Scheme::Http, host, port: 80, key, is_cacheable: false, ways: None }
 }
 
 fn none_tried() -> Tried {
@@ -101,6 +102,26 @@ fn some_destinations_go_to_no_parent() {
     ] {
         assert_eq!(parents.choose(aim(host), none_tried(), Instant::ZERO), expected, "{host}");
     }
+}
+
+#[test]
+fn the_ways_of_a_rule_replace_the_settings() {
+    let now = Instant::ZERO;
+    let named = |parents: &[&str]| parents.iter().map(|host| ((*host).to_owned(), 1)).collect();
+    let all = Ways { all_parents: true, ..Ways::default() };
+    let some = Ways { parents: named(&["b.test", "c.test"]), ..Ways::default() };
+    let direct = Ways { direct: true, ..Ways::default() };
+    let both = Ways { direct: true, ..some.clone() };
+    let parents = parents(ParentChoice::Order, ParentFallback::Direct, &["inside.test"]);
+    let choose =
+        |ways, host| parents.choose(Aim { ways: Some(ways), ..aim(host) }, none_tried(), now);
+    assert_eq!(choose(&all, "inside.test"), Chosen::Parent(0));
+    assert_eq!(choose(&some, "inside.test"), Chosen::Parent(1));
+    assert_eq!(choose(&direct, "x.test"), Chosen::Direct);
+    assert_eq!(choose(&all, "localhost"), Chosen::Direct, "localhost is this machine");
+    assert!((1..3).all(|number| parents.fails(number, ParentFault::Down, now)));
+    assert_eq!(choose(&some, "x.test"), Chosen::Nothing);
+    assert_eq!(choose(&both, "x.test"), Chosen::Fallback);
 }
 
 #[test]

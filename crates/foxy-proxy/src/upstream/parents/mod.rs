@@ -12,6 +12,7 @@ use crate::upstream::parents::no_proxy::NoProxy;
 use crate::upstream::parents::parent::Parent;
 use foxy_base::{Instant, Random};
 use foxy_http::Scheme;
+use foxy_rules::operator::Ways;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,6 +90,8 @@ pub(crate) struct Aim<'a> {
     pub(crate) key: &'a [u8],
     /// Whether a cache can answer the request.
     pub(crate) is_cacheable: bool,
+    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    pub(crate) ways: Option<&'a Ways>,
 }
 
 /// The chosen way to an origin.
@@ -185,8 +188,10 @@ impl Parents {
         let serves = |parent: &Parent| parent.serves(aim.scheme);
         let covers = |rule: &NoProxy| rule.covers(aim.host, aim.port);
         is_loopback(aim.host)
-            || !self.all().iter().any(serves)
-            || self.settings.no_proxy.iter().any(covers)
+            || match aim.ways {
+                Some(ways) => !ways.permits_parents(),
+                None => !self.all().iter().any(serves) || self.settings.no_proxy.iter().any(covers),
+            }
     }
 
     /// Chooses the way to an origin for a request for which the parent proxies `tried` have failed.
@@ -204,7 +209,7 @@ impl Parents {
                 states.health[number].try_now(now);
                 Chosen::Parent(number)
             }
-            None if self.settings.fallback == ParentFallback::Direct => Chosen::Fallback,
+            None if self.may_fall_back(aim) => Chosen::Fallback,
             None => Chosen::Nothing,
         }
     }
@@ -216,9 +221,14 @@ impl Parents {
         }
         match self.best(&self.states().health, aim, Tried::default(), now) {
             Some(number) => ExpectedWay::Parent(self.parent(number).clone()),
-            None if self.settings.fallback == ParentFallback::Direct => ExpectedWay::Fallback,
+            None if self.may_fall_back(aim) => ExpectedWay::Fallback,
             None => ExpectedWay::Nothing,
         }
+    }
+
+    /// Returns whether the proxy may connect to the origin itself while no parent works.
+    fn may_fall_back(&self, aim: Aim<'_>) -> bool {
+        aim.ways.map_or(self.settings.fallback == ParentFallback::Direct, |ways| ways.direct)
     }
 
     fn best(
@@ -230,7 +240,9 @@ impl Parents {
     ) -> Option<usize> {
         let parents = self.all().iter().enumerate();
         let usable = parents.filter_map(|(number, parent)| {
-            let fits = parent.serves(aim.scheme) && !tried.contains(number);
+            let is_permitted =
+                aim.ways.is_none_or(|ways| ways.permits(parent.host(), parent.port()));
+            let fits = is_permitted && parent.serves(aim.scheme) && !tried.contains(number);
             let rank = health[number].rank(now).filter(|_| fits)?;
             let place = match self.settings.choice {
                 ParentChoice::Order => number as u64,

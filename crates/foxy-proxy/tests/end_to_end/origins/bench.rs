@@ -2,8 +2,10 @@
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::upstream::{GroupSettings, OriginServer, Origins, Scheme, ServerStatus};
+use foxy_rules::operator::OperatorRules;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -23,10 +25,15 @@ pub fn group(name: &str, servers: &[SocketAddr]) -> GroupSettings {
 }
 
 pub fn serving(all: Vec<GroupSettings>) -> TestProxy {
+    serving_by(all, OperatorRules::default())
+}
+
+pub fn serving_by(all: Vec<GroupSettings>, rules: OperatorRules) -> TestProxy {
     let origins = Origins::new(all, &Origins::default(), clock::monotonic(), 7);
     proxy_with(|settings| {
         settings.mode = Mode::Reverse { origins: origins.into() };
         settings.upstream.head_timeout = Duration::from_secs(2);
+        settings.rules = RulesInForce::new(rules);
     })
 }
 

@@ -1,9 +1,12 @@
 //! Tests which of a reverse proxy's origins receives a request, which of its servers, and with
 //! which Host.
 
-use super::bench::{dead, group, server, serving};
+use super::bench::{dead, group, server, serving, serving_by};
 use crate::explaining::explain;
 use foxy_proxy::upstream::{GroupSettings, SentHost};
+use foxy_rules::operator::{
+    Conditions, Effects, NamedPattern, OperatorRule, OperatorRules, Upstream,
+};
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
 
@@ -41,6 +44,39 @@ fn each_host_and_path_has_its_own_origin_and_its_own_stored_responses() {
         assert_eq!(get("b.docs.test", "/x"), "docs b.docs.test");
     }
     assert_eq!([&shop, &api, &docs].map(TestOrigin::requests), [1, 1, 2], "the rest are hits");
+}
+
+#[test]
+fn a_rule_chooses_the_origin() {
+    let [shop, beta] = ["shop", "beta"].map(named);
+    let value = Some("*beta=1*".parse().expect("a pattern"));
+    let headers = vec![NamedPattern { name: "Cookie".into(), value }];
+    let then = Effects {
+        upstream: Some(Upstream::Origin("beta".into())),
+        bypass: Some(true),
+        ..Effects::default()
+    };
+    let rule = OperatorRule {
+        name: "beta".into(),
+        when: Conditions { headers, ..Conditions::default() },
+        unless: Vec::new(),
+        then,
+    };
+    let shared =
+        OperatorRule { then: Effects { bypass: None, ..rule.then.clone() }, ..rule.clone() };
+    assert!(OperatorRules::new(vec![shared]).is_err(), "all clients would share its response");
+    let rules = OperatorRules::new(vec![rule]).expect("a sound rule");
+    let origins = vec![at(&shop, "shop", "shop.test", ""), at(&beta, "beta", "beta.test", "")];
+    let proxy = serving_by(origins, rules);
+    let get = |line: &str| {
+        let request = format!("GET /x HTTP/1.1\r\nHost: shop.test\r\n{line}\r\n");
+        String::from_utf8_lossy(&proxy.connect().ask(&request).body).into_owned()
+    };
+    for _ in 0..2 {
+        assert_eq!(get(""), "shop shop.test");
+        assert_eq!(get("Cookie: a=2; beta=1\r\n"), "beta shop.test");
+    }
+    assert_eq!([&shop, &beta].map(TestOrigin::requests), [1, 2], "a bypass stores nothing");
 }
 
 #[test]

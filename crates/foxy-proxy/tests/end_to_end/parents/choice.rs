@@ -6,7 +6,9 @@ use super::bench::{
 use crate::bench::proxy_with;
 use crate::explaining::explain;
 use foxy_proxy::core::counters::Counter;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::upstream::{ParentChoice, ParentFallback};
+use foxy_rules::operator::{Conditions, Effects, OperatorRule, OperatorRules, Upstream, Ways};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::listen;
 use foxy_testkit::parent::{TestParent, dead_url};
@@ -108,6 +110,36 @@ fn an_explanation_names_the_way_of_a_fetch() {
     proxy.get("http://a.test/", "");
     let text = explain(&proxy, "http://a.test/", "").to_string();
     assert!(text.contains("parent-unreachable       no parent proxy works\n"), "{text}");
+}
+
+#[test]
+fn a_rule_chooses_the_parent_of_requests_and_tunnels() {
+    let (usual, partner) = (TestParent::usual(), TestParent::usual());
+    let ways =
+        Ways { parents: vec![("127.0.0.1".into(), partner.address.port())], ..Ways::default() };
+    let rule = |host: &str, ways: Ways| OperatorRule {
+        name: host.into(),
+        when: Conditions { hosts: vec![host.parse().expect(host)], ..Conditions::default() },
+        unless: Vec::new(),
+        then: Effects { upstream: Some(Upstream::Ways(ways.into())), ..Effects::default() },
+    };
+    let direct = Ways { direct: true, ..Ways::default() };
+    let rules = OperatorRules::new(vec![rule("partner.test", ways), rule("near.test", direct)]);
+    let rules = rules.expect("sound rules");
+    let proxy = proxy_with(|settings| {
+        use_parents(settings, &[usual.url(""), partner.url("")], |_| {});
+        settings.rules = RulesInForce::new(rules);
+        settings.destinations.connect_ports = (1..=u16::MAX).collect();
+    });
+    let port = partner.address.port();
+    assert_eq!(proxy.get("http://partner.test/", "").status, 200);
+    assert_eq!(connect(&proxy, &format!("partner.test:{port}"), "").status, 200);
+    assert_eq!(detail(&proxy.get("http://near.test/", "")), refused(502, "no-such-host"));
+    assert_eq!(proxy.get("http://a.test/", "").status, 200);
+    assert_eq!((usual.take_requests().len(), partner.take_requests().len()), (1, 2));
+    let text = explain(&proxy, "http://partner.test/other", "").to_string();
+    assert!(text.contains("the rule matches and decides: upstream"), "{text}");
+    assert!(text.contains(&format!("through the parent proxy {}", partner.url(""))), "{text}");
 }
 
 #[test]

@@ -89,6 +89,14 @@ pub const KEYS: &[RuleKey] = &[
     ),
     RuleKey(
         Effect,
+        "upstream",
+        "[\"parents\", \"direct\"]",
+        "Where the request goes: `direct` to the server of the URL, to `parents` or the URL of one \
+         of them, or to the `[[origin]]` of `origin:NAME`. In a list, `direct` applies while no \
+         listed parent works. `no-proxy` and `parent-fallback` do not apply.",
+    ),
+    RuleKey(
+        Effect,
         "login",
         "false",
         "With `false`, requests need no credentials of `users-file`. foxy still checks credentials \

@@ -2,6 +2,7 @@
 //! describes the keys, and `values` parses their values.
 
 pub mod keys;
+pub mod upstream;
 mod values;
 
 use crate::settings::complaint::Complaint;
@@ -18,6 +19,7 @@ use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Vis
 use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
+use upstream::UpstreamValue;
 use values::{
     ClientNetwork, Field, FieldName, FieldTable, FinalStatus, Parameter, PathText, SchemeText,
     Seconds,
@@ -153,6 +155,7 @@ struct EffectTable {
     message: Option<String>,
     bypass: Option<bool>,
     rewrite: Option<RewriteTable>,
+    upstream: Option<UpstreamValue>,
     login: Option<bool>,
     rate_limit: Option<Parsed<RequestRate>>,
     bandwidth_limit: Option<Parsed<Bandwidth>>,
@@ -185,6 +188,7 @@ impl From<EffectTable> for Effects {
             },
             bypass: table.bypass,
             rewrite: table.rewrite.map(|rewrite| rewrite.0),
+            upstream: table.upstream.map(|upstream| upstream.0),
             login: table.login,
             rate_limit: table.rate_limit.map(|rate| rate.0),
             bandwidth_limit: table.bandwidth_limit.map(|bandwidth| bandwidth.0),

@@ -69,6 +69,19 @@ const MISTAKES: &[(&str, &str)] = &[
         "[[rule]]\nunless = { user = \"a\" }\nthen = { login = false }",
         "`login` applies before foxy knows the user",
     ),
+    (
+        "[[rule]]\nthen = { upstream = \"http://user:word@p.test\" }",
+        "`upstream` must be `direct`, `parents`, the URL of a parent without credentials",
+    ),
+    (
+        "[[rule]]\nthen = { upstream = [\"origin:a\", \"direct\"] }",
+        "`upstream` may name one origin only",
+    ),
+    ("[[rule]]\nthen = { upstream = [] }", "`upstream` names nothing"),
+    (
+        "[[rule]]\nwhen = { user = \"a\" }\nthen = { upstream = \"direct\" }",
+        "remove these conditions or add `bypass = true`",
+    ),
     ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
     (
         "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",

@@ -1,0 +1,101 @@
+//! Reads `upstream` of a rule, and checks that the settings have the parents and the origin that a
+//! rule names.
+
+use crate::settings::complaint::Complaint;
+use crate::settings::rows::Settings;
+use crate::settings::rules::WrittenRule;
+use crate::settings::tables::Values;
+use foxy_proxy::upstream::Parent;
+use foxy_rules::operator::{Upstream, Ways};
+use serde::Deserialize;
+use std::str::FromStr;
+use std::sync::Arc;
+
+const DIRECT: &str = "direct";
+const PARENTS: &str = "parents";
+const ORIGIN: &str = "origin:";
+
+enum UpstreamWord {
+    Direct,
+    Parents,
+    Parent(Parent),
+    Origin(String),
+}
+
+impl FromStr for UpstreamWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            DIRECT => return Ok(Self::Direct),
+            PARENTS => return Ok(Self::Parents),
+            _ => {}
+        }
+        if let Some(name) = text.strip_prefix(ORIGIN) {
+            return Ok(Self::Origin(name.to_owned()));
+        }
+        let parent = text.contains([':', '/']).then(|| text.parse::<Parent>().ok()).flatten();
+        parent.filter(|_| !text.contains('@')).map(Self::Parent).ok_or_else(|| {
+            "`upstream` must be `direct`, `parents`, the URL of a parent without credentials, or \
+             `origin:NAME`"
+                .to_owned()
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "Values<UpstreamWord>")]
+pub struct UpstreamValue(pub Upstream);
+
+impl TryFrom<Values<UpstreamWord>> for UpstreamValue {
+    type Error = &'static str;
+
+    fn try_from(Values(mut words): Values<UpstreamWord>) -> Result<Self, Self::Error> {
+        if let [UpstreamWord::Origin(name)] = &mut words[..] {
+            return Ok(Self(Upstream::Origin(std::mem::take(name))));
+        }
+        if words.is_empty() {
+            return Err("`upstream` names nothing; write `direct`, or remove it");
+        }
+        let mut ways = Ways::default();
+        for word in words {
+            match word {
+                UpstreamWord::Direct => ways.direct = true,
+                UpstreamWord::Parents => ways.all_parents = true,
+                UpstreamWord::Parent(parent) => {
+                    ways.parents.push((parent.host().to_owned(), parent.port()));
+                }
+                UpstreamWord::Origin(_) => return Err("`upstream` may name one origin only"),
+            }
+        }
+        Ok(Self(Upstream::Ways(Arc::new(ways))))
+    }
+}
+
+/// Reports the first rule whose `upstream` names a parent or an origin that the settings lack.
+pub fn judge(settings: &Settings, rules: &[WrittenRule]) -> Option<Complaint> {
+    rules.iter().find_map(|rule| {
+        let missing = missing(settings, rule.value.then.upstream.as_ref()?)?;
+        let message = format!("rule `{}`: {missing}", rule.value.name);
+        Some(Complaint { message, source: Some(rule.source.clone()) })
+    })
+}
+
+fn missing(settings: &Settings, upstream: &Upstream) -> Option<String> {
+    let ways = match upstream {
+        Upstream::Origin(name) => {
+            let is_known = settings.origins.iter().any(|origin| origin.name == *name);
+            return (!is_known).then(|| format!("no `[[origin]]` has the name `{name}`"));
+        }
+        Upstream::Ways(ways) => ways,
+    };
+    let parents = settings.parents.parent.as_deref().unwrap_or_default();
+    if ways.all_parents && parents.is_empty() {
+        return Some("`upstream = \"parents\"` needs the setting `parent`".into());
+    }
+    let is_known = |(host, port): &&(String, u16)| {
+        parents.iter().any(|parent| parent.host() == *host && parent.port() == *port)
+    };
+    let (host, port) = ways.parents.iter().find(|named| !is_known(named))?;
+    Some(format!("`parent` does not list the parent {host}:{port}"))
+}
