@@ -6,6 +6,7 @@
 mod draft;
 mod handling;
 mod haproxy;
+mod host_set;
 mod nginx;
 mod original_files;
 mod range_set;

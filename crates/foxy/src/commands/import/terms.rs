@@ -1,6 +1,7 @@
 //! Terms: conjunctions of access conditions with exceptions. Writes a term as `when` and `unless`
 //! of a rule.
 
+use super::host_set::HostSet;
 use super::range_set::{AddressSet, PortSet, RangeTexts};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -142,6 +143,7 @@ fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, 
     }
     let values = match key {
         "client" => cut::<AddressSet>(a, b),
+        "host" => cut::<HostSet>(a, b),
         "port" => cut::<PortSet>(a, b),
         "user" if a.iter().chain(b).any(|name| name.contains(['*', '?', '[', '{'])) => None,
         "method" | "scheme" | "user" => {

@@ -112,14 +112,6 @@ impl SquidAcls {
         })
     }
 
-    /// Returns the names in an ACL of type `dstdomain`, as the file has them. Returns `None` for
-    /// another type.
-    pub fn hosts(&self, name: &str) -> Option<Vec<String>> {
-        let list = self.lists.get(name).filter(|list| list.kind == "dstdomain")?;
-        let words = list.lines.iter().flatten().map(|word| word.text.clone());
-        Some(words.collect())
-    }
-
     /// Returns terms (conditions with exceptions) that match the same requests as all ACLs in
     /// `literals` together.
     pub fn expand(&self, literals: &[(bool, String)]) -> Result<ExpandedLine, TermFlaw> {

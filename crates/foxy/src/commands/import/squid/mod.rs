@@ -10,6 +10,7 @@ mod headers;
 mod lines;
 mod listeners;
 mod network;
+mod peer_choice;
 mod peers;
 mod refresh;
 mod regex;

@@ -70,37 +70,86 @@ fn options_of_listeners_are_converted() {
 }
 
 #[test]
-fn requests_that_need_a_parent_are_refused_without_parent() {
-    let peer = "acl office src 10.0.0.0/8\nacl p dstdomain .partner.test\nacl l dstdomain .l.test\n\
-                cache_peer 10.1.0.3 parent 8080 0 no-query login=a:b name=hq\n\
-                http_access allow office\n";
-    let choice = "cache_peer_access hq allow p\ncache_peer_access hq deny all\n";
-    let rule = |when: &str| format!("{when}then = {{ access = \"deny\", message = \"A parent");
+fn rules_choose_peers_as_squid_does() {
+    let peers = "acl office src 10.0.0.0/8\nacl p dstdomain .partner.test\n\
+                 acl l dstdomain .l.test\nacl post method POST\n\
+                 cache_peer 10.1.0.3 parent 8080 0 no-query login=a:b name=hq\n\
+                 http_access allow office\n";
+    let partner = "cache_peer_access hq allow p\ncache_peer_access hq deny all\n";
+    let other = "cache_peer 10.1.0.4 parent 8080 0 no-query\n\
+                 cache_peer_access 10.1.0.4 deny p\ncache_peer_access 10.1.0.4 allow all\n";
+    let deny = "then = { access = \"deny\", message = \"A parent";
     for (lines, expected, absent) in [
         (
-            format!("{choice}never_direct allow p\n"),
-            vec![rule("when = { host = \"partner.test\" }\n"), "does not use it".into()],
-            vec!["parent = ", "parent-credentials-file"],
+            format!("{partner}never_direct allow p\n"),
+            vec![
+                "parent = [\"http://a:b@10.1.0.3:8080\"]",
+                "when = { host = \"partner.test\" }\nthen = { upstream = \"parents\" }",
+                "from line 7\"\nthen = { upstream = \"direct\" }",
+            ],
+            vec![deny, "parent-fallback"],
         ),
         (
-            format!("{choice}always_direct allow l\nnever_direct deny p\nnever_direct allow all\n"),
-            vec![rule("unless = { host = [\"l.test\", \"partner.test\"] }\n")],
-            vec![],
+            format!("{partner}{other}never_direct allow all\n"),
+            vec![
+                "when = { host = \"partner.test\" }\n\
+                 then = { upstream = \"http://10.1.0.3:8080\" }",
+                "then = { upstream = \"http://10.1.0.4:8080\" }",
+            ],
+            vec![deny, "direct\""],
         ),
         (
-            format!("{choice}never_direct deny l\n"),
-            vec![rule("unless = { host = \"l.test\" }\n")],
+            format!("{partner}always_direct allow l\nnever_direct deny p\nnever_direct allow all\n"),
+            vec![
+                "when = { host = \"l.test\" }\nthen = { upstream = \"direct\" }",
+                "when = { host = \"partner.test\" }\n\
+                 then = { upstream = [\"parents\", \"direct\"] }",
+                "unless = { host = [\"l.test\", \"partner.test\"] }\nthen = { access = \"deny\"",
+            ],
             vec![],
         ),
         (
             "never_direct allow p\n".into(),
-            vec!["parent = [\"http://a:b@".into(), "`parent-credentials-file`".into()],
-            vec!["parent-fallback", "A parent proxy must"],
+            vec!["parent-fallback = \"direct\"", "then = { upstream = \"parents\" }"],
+            vec![deny],
+        ),
+        (
+            "always_direct allow post office\nnever_direct allow all\n".into(),
+            vec!["then = { bypass = true, upstream = \"direct\" }"],
+            vec!["foxy caches nothing"],
+        ),
+        (
+            "always_direct allow office\n".into(),
+            vec!["then = { bypass = true, upstream = \"direct\" }", "foxy caches nothing"],
+            vec![],
+        ),
+        (
+            "acl odd maxconn 9\ncache_peer_access hq allow odd\nnever_direct allow all\n".into(),
+            vec![deny, "foxy does not use the peers"],
+            vec!["parent = ", "parent-credentials-file"],
         ),
     ] {
-        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-        check(&format!("{peer}{lines}"), &expected, &absent);
+        check(&format!("{peers}{lines}"), &expected, &absent);
     }
+}
+
+#[test]
+fn origins_of_several_sites_become_origins_that_rules_choose() {
+    let lines = "http_port 80 accel vhost\nacl a dstdomain a.test\nacl b dstdomain b.test\n\
+                 cache_peer 10.0.0.1 parent 81 0 originserver name=one\n\
+                 cache_peer 10.0.0.2 parent 81 0 originserver name=two\n\
+                 cache_peer_access one allow a\ncache_peer_access two allow b\n\
+                 http_access allow a\nhttp_access allow b\n";
+    check(
+        lines,
+        &[
+            "name = \"one\"\nservers = [\"http://10.0.0.1:81\"]",
+            "when = { host = \"=a.test\" }\nthen = { upstream = \"origin:one\" }",
+            "when = { host = \"=b.test\" }\nthen = { upstream = \"origin:two\" }",
+            "unless = { host = [\"=a.test\", \"=b.test\"] }\nthen = { access = \"deny\"",
+        ],
+        &[PERMITS_MORE],
+    );
 }
 
 #[test]
