@@ -2,6 +2,7 @@
 
 use crate::core::live::Live;
 use crate::core::tls::provider;
+use crate::core::transport::Transport;
 use rustls::ServerConfig;
 use rustls::server::{Acceptor, ClientHello};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -9,7 +10,6 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 const PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// An error with the connection on which it occurred, if the connection still exists.
-pub(super) type HandshakeError = (io::Error, Option<TcpStream>);
+pub(super) type HandshakeError = (io::Error, Option<Transport>);
 
 /// The pending challenges of ACME authorities, by host name. Clones share the challenges.
 #[derive(Clone, Debug, Default)]
@@ -54,9 +54,9 @@ impl AcmeChallenges {
     /// answer.
     pub(super) async fn accept(
         &self,
-        stream: TcpStream,
+        stream: Transport,
         usual: Arc<ServerConfig>,
-    ) -> Result<Option<TlsStream<TcpStream>>, HandshakeError> {
+    ) -> Result<Option<TlsStream<Transport>>, HandshakeError> {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream);
         let start = start.await.map_err(|error| (error, None))?;
         let with_stream = |(error, stream)| (error, Some(stream));

@@ -213,7 +213,7 @@ pub(crate) struct AcceptedTls {
 pub(crate) enum HandshakeFailure {
     /// The client's certificate is missing or unusable. The client may still read an alert from the
     /// stream.
-    Refused(TcpStream),
+    Refused(Transport),
     /// The client left, or uses an unsupported kind of TLS.
     Failed,
     /// The client was an ACME authority. The handshake answered its challenge.
@@ -273,6 +273,7 @@ impl ClientTls {
         stream: TcpStream,
         client: IpAddr,
     ) -> Result<AcceptedTls, HandshakeFailure> {
+        let stream = Transport::Plain(stream);
         let settings = self.handshake.get_whole();
         let config = Arc::clone(&settings.config);
         let accepted = if self.challenges.is_empty() {

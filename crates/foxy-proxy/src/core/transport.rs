@@ -15,14 +15,15 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio_rustls::TlsStream;
 
-/// A TCP connection, with or without TLS.
+/// A TCP connection, with or without TLS. In a tunnel through a parent proxy that speaks TLS, the
+/// connection has TLS inside TLS.
 #[derive(Debug)]
 pub enum Transport {
     /// TCP without TLS.
     Plain(TcpStream),
-    /// TLS over TCP. The read side and the write side share the cell; each side borrows it only
-    /// during a poll.
-    Tls(Box<RefCell<TlsStream<TcpStream>>>),
+    /// TLS over TCP, or over other TLS. The read side and the write side share the cell; each side
+    /// borrows it only during a poll.
+    Tls(Box<RefCell<TlsStream<Transport>>>),
 }
 
 impl Transport {
@@ -40,7 +41,7 @@ impl Transport {
     }
 
     /// Wraps a TLS connection.
-    pub fn tls(stream: impl Into<TlsStream<TcpStream>>) -> Self {
+    pub fn tls(stream: impl Into<TlsStream<Transport>>) -> Self {
         Self::Tls(Box::new(RefCell::new(stream.into())))
     }
 
@@ -74,7 +75,7 @@ impl Transport {
     pub fn with_socket<T>(&self, act: impl FnOnce(&TcpStream) -> T) -> T {
         match self {
             Self::Plain(socket) => act(socket),
-            Self::Tls(stream) => act(stream.borrow().get_ref().0),
+            Self::Tls(stream) => stream.borrow().get_ref().0.with_socket(act),
         }
     }
 
@@ -159,14 +160,14 @@ impl AsyncWrite for Transport {
 
 pub(crate) enum ReadSide<'a> {
     Plain(ReadHalf<'a>),
-    Tls(&'a RefCell<TlsStream<TcpStream>>),
+    Tls(&'a RefCell<TlsStream<Transport>>),
 }
 
 pub(crate) enum WriteSide<'a> {
     /// Drops all bytes, because the peer expects another protocol.
     Muted,
     Plain(WriteHalf<'a>),
-    Tls(&'a RefCell<TlsStream<TcpStream>>),
+    Tls(&'a RefCell<TlsStream<Transport>>),
 }
 
 impl ReadSide<'_> {
@@ -208,7 +209,11 @@ impl WriteSide<'_> {
             Self::Muted => Ok(()),
             Self::Plain(half) => half.writable().await,
             Self::Tls(stream) => {
-                poll_fn(|context| stream.borrow().get_ref().0.poll_write_ready(context)).await
+                poll_fn(|context| {
+                    let stream = stream.borrow();
+                    stream.get_ref().0.with_socket(|socket| socket.poll_write_ready(context))
+                })
+                .await
             }
         }
     }
@@ -217,7 +222,9 @@ impl WriteSide<'_> {
         match self {
             Self::Muted => Ok(()),
             Self::Plain(half) => half.as_ref().set_zero_linger(),
-            Self::Tls(stream) => stream.borrow().get_ref().0.set_zero_linger(),
+            Self::Tls(stream) => {
+                stream.borrow().get_ref().0.with_socket(TcpStream::set_zero_linger)
+            }
         }
     }
 }

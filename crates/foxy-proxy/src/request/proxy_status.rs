@@ -96,6 +96,7 @@ const fn parent(failure: ParentFailure) -> &'static str {
         ParentFailure::Unreachable | ParentFailure::Refused | ParentFailure::Failed => {
             "destination_unavailable"
         }
+        ParentFailure::Tls => "tls_protocol_error",
         ParentFailure::Credentials => "proxy_configuration_error",
         ParentFailure::TimedOut => "http_response_timeout",
         ParentFailure::Loop => "proxy_loop_detected",

@@ -244,8 +244,8 @@ pub(crate) async fn turn_away(
 }
 
 /// Closes a connection on which the client may still read the last bytes.
-pub(crate) async fn let_read(worker: &Worker, stream: TcpStream) {
-    ClientConnection::new(Transport::Plain(stream), worker.settings().limits).linger().await;
+pub(crate) async fn let_read(worker: &Worker, stream: Transport) {
+    ClientConnection::new(stream, worker.settings().limits).linger().await;
 }
 
 /// The options for the last answer on a connection. The connection then closes, because the request

@@ -24,7 +24,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 /// The reason why the TLS handshake with the client of an intercepted CONNECT failed.
@@ -111,7 +110,7 @@ pub(crate) async fn enter(
     inside: Inside,
 ) -> Option<ClientConnection> {
     let interception = worker.settings().interception.as_ref()?;
-    let ClientConnection { stream: Transport::Plain(stream), buffer, .. } = connection else {
+    let ClientConnection { stream: stream @ Transport::Plain(_), buffer, .. } = connection else {
         return None;
     };
     let handshake = handshake(interception, stream, buffer, inside.host());
@@ -132,7 +131,7 @@ pub(crate) async fn enter(
 
 async fn handshake(
     interception: &Interception,
-    mut stream: TcpStream,
+    mut stream: Transport,
     mut first: BytesMut,
     host: &str,
 ) -> Result<Transport, InterceptFailure> {

@@ -153,8 +153,7 @@ impl UpstreamClient {
                 let opened = parents.open_tunnel(dialer, number, origin, Some(via)).await;
                 match self.shared.counted(opened) {
                     Ok((stream, early)) => {
-                        let (stream, parent) = (Transport::Plain(stream), Some(number));
-                        return Ok(OpenTunnel { stream, early, parent });
+                        return Ok(OpenTunnel { stream, early, parent: Some(number) });
                     }
                     Err(error) => {
                         parents.try_another(&mut attempts, By::Tunnel(number), error)?;
@@ -225,7 +224,7 @@ impl UpstreamCore {
             return self.dialer.dial(origin, offered, asks, *client).await;
         };
         if let By::Parent(_) = by {
-            let stream = Transport::Plain(parents.dial_parent(&self.dialer, number).await?);
+            let stream = parents.dial_parent(&self.dialer, number).await?;
             return Ok(Dialled { stream, spoken: DialedProtocol::Http1 });
         }
         let opened = parents.open_tunnel(&self.dialer, number, origin, None).await;

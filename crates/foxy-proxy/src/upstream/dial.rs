@@ -108,7 +108,8 @@ impl Dialer {
         asks: Option<ClientBlock>,
         client: Option<ClientEnds>,
     ) -> Result<Dialled, ConnectError> {
-        let (mut stream, deadline) = self.dial_tcp(origin, asks, client).await?;
+        let (stream, deadline) = self.dial_tcp(origin, asks, client).await?;
+        let mut stream = Transport::Plain(stream);
         self.send_header(origin, client, &mut stream, deadline).await?;
         self.secure(origin, stream, offered, deadline).await
     }
@@ -118,13 +119,17 @@ impl Dialer {
         &self,
         origin: &Origin,
         client: Option<ClientEnds>,
-        stream: &mut TcpStream,
+        stream: &mut Transport,
         deadline: Instant,
     ) -> Result<(), ConnectError> {
         let version = origin.group().and_then(|group| group.proxy_header);
         let Some(version) = version else { return Ok(()) };
         let header = proxy_header::header(version, client);
-        let sent = timeout_at(deadline, stream.write_all(&header)).await;
+        let send = async {
+            stream.write_all(&header).await?;
+            stream.flush().await
+        };
+        let sent = timeout_at(deadline, send).await;
         sent.map_err(|_| ConnectError::TimedOut)?.map_err(|error| ConnectError::from(&error))
     }
 
@@ -133,12 +138,12 @@ impl Dialer {
     pub(crate) async fn secure(
         &self,
         origin: &Origin,
-        stream: TcpStream,
+        stream: Transport,
         offered: DialedProtocol,
         deadline: Instant,
     ) -> Result<Dialled, ConnectError> {
         match origin.scheme {
-            Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
+            Scheme::Http => Ok(Dialled { stream, spoken: offered }),
             Scheme::Https => {
                 let group = origin.group();
                 let tls = group.and_then(|group| group.tls.as_ref()).unwrap_or(&self.tls);

@@ -145,6 +145,8 @@ reasons! {
     /// The reason why the proxy could not reach an origin through a parent proxy.
     ParentFailure {
         Unreachable = "parent-unreachable", 502, "no parent proxy can be reached";
+        Tls = "parent-tls", 502,
+            "the TLS handshake with the parent proxy failed; check its certificate and origin-ca";
         Credentials = "parent-credentials", 502,
             "the parent proxy refuses foxy's credentials; correct parent-credentials-file";
         Refused = "parent-refused", 403, "the parent proxy refuses a tunnel to this destination";

@@ -2,8 +2,10 @@
 //! before anything of the request was sent, chooses another parent.
 
 use crate::core::counters::{Counter, Counters};
+use crate::core::transport::Transport;
 use crate::upstream::address::destination::{ChosenBy, DestinationRefusal};
 use crate::upstream::dial::{Dialer, Origin};
+use crate::upstream::dialled::DialedProtocol;
 use crate::upstream::error::{ConnectError, ParentFailure};
 use crate::upstream::fail_over::Tried;
 use crate::upstream::parents::connect::{TunnelAnswer, ask_for_tunnel};
@@ -19,7 +21,6 @@ use foxy_http::{Headers, Limits, Scheme};
 use foxy_rules::operator::Ways;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// The attempts of one request to reach its origin through parent proxies.
@@ -190,15 +191,17 @@ impl ParentRoutes {
         attempts.needs_route = true;
     }
 
-    /// Opens a TCP connection to the parent proxy with this number.
+    /// Opens a connection to the parent proxy with this number, with TLS if its URL says so.
     pub(crate) async fn dial_parent(
         &self,
         dialer: &Dialer,
         number: usize,
-    ) -> Result<TcpStream, ConnectError> {
-        let dialled = dialer.dial_tcp(&origin_of(self.parents.parent(number)), None, None).await;
-        dialled.map(|(stream, _)| stream).map_err(|error| match error {
+    ) -> Result<Transport, ConnectError> {
+        let parent = origin_of(self.parents.parent(number));
+        let dialled = dialer.dial(&parent, DialedProtocol::Http1, None, None).await;
+        dialled.map(|dialled| dialled.stream).map_err(|error| match error {
             ConnectError::OutOfResources => error,
+            ConnectError::Tls(_) => self.fails(number, ParentFailure::Tls),
             ConnectError::Forbidden(DestinationRefusal::OwnAddress) => ParentFailure::Loop.into(),
             _ => self.fails(number, ParentFailure::Unreachable),
         })
@@ -213,7 +216,7 @@ impl ParentRoutes {
         number: usize,
         origin: &Origin,
         via: Option<&Headers>,
-    ) -> Result<(TcpStream, Bytes), ConnectError> {
+    ) -> Result<(Transport, Bytes), ConnectError> {
         let mut stream = self.dial_parent(dialer, number).await?;
         let authority = authority(origin);
         let mut headers = via.cloned().unwrap_or_default();
@@ -247,7 +250,10 @@ impl ParentRoutes {
 
     /// Records a failure of a parent proxy, and returns the error for it.
     pub(crate) fn fails(&self, number: usize, failure: ParentFailure) -> ConnectError {
-        let is_down = matches!(failure, ParentFailure::Unreachable | ParentFailure::Credentials);
+        let is_down = matches!(
+            failure,
+            ParentFailure::Unreachable | ParentFailure::Tls | ParentFailure::Credentials
+        );
         if is_down && self.parents.fails(number, ParentFault::Down, clock::monotonic()) {
             self.counters.add(Counter::ParentsDown, 1);
         }
@@ -292,7 +298,7 @@ pub(crate) fn expected_way(
 
 /// Returns the parent proxy as a destination to which the operator permits connections.
 fn origin_of(parent: &Parent) -> Origin {
-    Origin::new(Scheme::Http, parent.host(), parent.port(), ChosenBy::Operator)
+    Origin::new(parent.scheme(), parent.host(), parent.port(), ChosenBy::Operator)
 }
 
 fn authorize(headers: &mut Headers, parent: &Parent) {

@@ -178,7 +178,7 @@ impl OriginTls {
     pub(crate) async fn connect(
         &self,
         host: &str,
-        stream: TcpStream,
+        stream: Transport,
         offered: DialedProtocol,
     ) -> Result<Dialled, TlsError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -207,6 +207,7 @@ impl OriginTls {
         host: &str,
         stream: TcpStream,
     ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + use<>, TlsError> {
+        let stream = Transport::Plain(stream);
         let dialled = self.connect(host, stream, DialedProtocol::Http1).await?;
         Ok(dialled.stream)
     }

@@ -27,6 +27,7 @@ mod parents {
     mod bench;
     mod choice;
     mod requests;
+    mod tls;
     mod tunnels;
 }
 mod purging;

@@ -1,10 +1,10 @@
 //! Opens a tunnel to an origin through a parent proxy, with a CONNECT request (RFC 9110 §9.3.6).
 
+use crate::core::transport::Transport;
 use crate::upstream::error::ParentFailure;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, Limits, Method, ResponseDecoder, ResponseEvent, encode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// The answer of a parent proxy to a CONNECT.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,14 +36,14 @@ impl TunnelAnswer {
 /// Sends a CONNECT for `authority` (host and port) with the given header fields, and reads the
 /// parent proxy's answer.
 pub(crate) async fn ask_for_tunnel(
-    stream: &mut TcpStream,
+    stream: &mut Transport,
     authority: &str,
     headers: &Headers,
     limits: Limits,
 ) -> TunnelAnswer {
     let mut head = BytesMut::new();
     encode::request_head(&Method::Connect, authority.as_bytes(), headers, &mut head);
-    if stream.write_all(&head).await.is_err() {
+    if stream.write_all(&head).await.is_err() || stream.flush().await.is_err() {
         return TunnelAnswer::Broken;
     }
     let mut decoder = ResponseDecoder::new(limits);

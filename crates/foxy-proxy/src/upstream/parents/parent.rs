@@ -40,6 +40,7 @@ impl fmt::Debug for ParentCredentials {
 /// A parent proxy. `Display` output shows its URL without credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
+    scheme: Scheme,
     host: String,
     port: u16,
     credentials: Option<ParentCredentials>,
@@ -58,6 +59,11 @@ impl Parent {
     pub fn with_credentials(self, credentials: &ParentCredentials) -> Self {
         let credentials = self.credentials.or_else(|| Some(credentials.clone()));
         Self { credentials, ..self }
+    }
+
+    /// Returns `https` if the proxy speaks TLS with the parent, otherwise `http`.
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
     }
 
     /// Returns the host: a name or an address. An IPv6 address has brackets.
@@ -88,7 +94,7 @@ impl fmt::Display for Parent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hidden = if self.credentials.is_some() { HIDDEN } else { "" };
         let at = if self.credentials.is_some() { "@" } else { "" };
-        write!(f, "http://{hidden}{at}{}:{}", self.host, self.port)
+        write!(f, "{}://{hidden}{at}{}:{}", self.scheme.as_str(), self.host, self.port)
     }
 }
 
@@ -96,7 +102,7 @@ impl fmt::Display for Parent {
 /// because it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadParent {
-    /// The scheme is not `http`.
+    /// The scheme is neither `http` nor `https`.
     Scheme,
     /// The host or port is missing or invalid.
     Authority,
@@ -111,7 +117,7 @@ pub enum BadParent {
 impl fmt::Display for BadParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Scheme => "foxy reaches parent proxies over http:// only",
+            Self::Scheme => "foxy reaches parent proxies over http:// and https:// only",
             Self::Authority => "the parent proxy's host or port cannot be read",
             Self::TooMuch => "the URL of a parent proxy may have no path, query or fragment",
             Self::Credentials => "the credentials of the parent proxy are not USER:PASSWORD",
@@ -131,12 +137,13 @@ impl std::error::Error for BadParent {}
 impl FromStr for Parent {
     type Err = BadParent;
 
-    /// Reads `[http://][USER:PASSWORD@]HOST[:PORT]`. User and password are percent-encoded.
+    /// Reads `[SCHEME://][USER:PASSWORD@]HOST[:PORT]`. User and password are percent-encoded.
     fn from_str(text: &str) -> Result<Self, BadParent> {
-        let rest = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some(_) => return Err(BadParent::Scheme),
-            None => text,
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => {
+                (Scheme::named(scheme.as_bytes()).ok_or(BadParent::Scheme)?, rest)
+            }
+            None => (Scheme::Http, text),
         };
         let (credentials, authority) = match rest.rsplit_once('@') {
             Some((HIDDEN, _)) => return Err(BadParent::Hidden),
@@ -154,11 +161,11 @@ impl FromStr for Parent {
         let credentials = credentials.map(read).transpose()?;
         let Authority { host, port } =
             Authority::parse(authority.as_bytes()).ok_or(BadParent::Authority)?;
-        let port = port.unwrap_or(Scheme::Http.default_port());
+        let port = port.unwrap_or(scheme.default_port());
         if port == 0 {
             return Err(BadParent::Authority);
         }
-        Ok(Self { host: host.to_ascii_lowercase(), port, credentials, only: None })
+        Ok(Self { scheme, host: host.to_ascii_lowercase(), port, credentials, only: None })
     }
 }
 
@@ -171,6 +178,7 @@ mod tests {
         let cases = [
             ("http://proxy.test:3128", "http://proxy.test:3128", None),
             ("HTTP://Proxy.Test/", "http://proxy.test:80", None),
+            ("https://Proxy.Test", "https://proxy.test:443", None),
             ("proxy.test:8080", "http://proxy.test:8080", None),
             ("http://[::1]:3128", "http://[::1]:3128", None),
             ("http://user:word@p.test:1", "http://***@p.test:1", Some("Basic dXNlcjp3b3Jk")),
@@ -187,7 +195,6 @@ mod tests {
     #[test]
     fn other_texts_are_refused_without_repeating_them() {
         let cases = [
-            ("https://p.test:1", BadParent::Scheme),
             ("socks5://p.test:1", BadParent::Scheme),
             ("", BadParent::Authority),
             ("http://p.test:0", BadParent::Authority),

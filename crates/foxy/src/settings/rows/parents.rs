@@ -7,10 +7,11 @@ use std::path::PathBuf;
 settings! {
     struct ParentProxies, written as WrittenParentProxies in parents, chapter "Parent proxies";
 
-    /// HTTP proxies through which foxy reaches origin servers. Without this setting foxy uses the
-    /// proxies that `http_proxy`, `https_proxy` and `all_proxy` name in the environment. `off`, or
-    /// an empty list, means no parent. A URL may contain a percent-encoded user and password.
-    /// `parent-credentials-file` is safer, because other users can read a command line.
+    /// HTTP proxies through which foxy reaches origin servers. foxy speaks TLS with the proxy of an
+    /// `https://` URL, and checks its certificate as it checks origins. Without this setting foxy
+    /// uses the proxies that `http_proxy`, `https_proxy` and `all_proxy` name in the environment.
+    /// `off`, or an empty list, means no parent. A URL may contain a percent-encoded user and
+    /// password. `parent-credentials-file` is safer, because other users can read a command line.
     parent: optional Vec<Parent> = "parent" flag "parent",
         Parents, Nothing("foxy uses the proxies of the environment");
 

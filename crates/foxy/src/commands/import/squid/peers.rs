@@ -77,7 +77,7 @@ pub fn cache_peer(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
         import.peers.origins.push(peer(format!("http://{host}:{port}")));
         return Ok(());
     }
-    let mut credentials = String::new();
+    let (mut scheme, mut credentials) = ("http", String::new());
     let mut others: Vec<&str> = Vec::new();
     for option in options {
         match option.split_once('=') {
@@ -88,7 +88,11 @@ pub fn cache_peer(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
                 _ => others.push("login"),
             },
             Some(("name" | "weight" | "connect-timeout" | "max-conn", _)) => {}
+            Some(("tls-cafile" | "sslcafile", file)) => {
+                import.draft.push("origin-ca", file, &line.original);
+            }
             _ if PLAIN.contains(&option.as_str()) => {}
+            None if option == "tls" || option == "ssl" => scheme = "https",
             None if option == "carp" || option == "sourcehash" => import.peers.has_carp = true,
             _ => others.push(option),
         }
@@ -96,7 +100,7 @@ pub fn cache_peer(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     if !credentials.is_empty() {
         import.peers.secrets.push(line.original.clone());
     }
-    import.peers.parents.push(peer(format!("http://{credentials}{host}:{port}")));
+    import.peers.parents.push(peer(format!("{scheme}://{credentials}{host}:{port}")));
     if others.is_empty() {
         return Ok(());
     }
