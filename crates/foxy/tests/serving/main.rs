@@ -7,6 +7,11 @@ mod support;
 mod access_log;
 mod activation;
 mod authority;
+mod book {
+    mod chapters;
+    mod pasted;
+    mod readme;
+}
 mod clock;
 mod command_line;
 mod configuration {
@@ -32,7 +37,6 @@ mod network {
 mod packages;
 mod parents;
 mod purge;
-mod readme;
 mod reload;
 mod run;
 mod serve;

@@ -66,7 +66,11 @@ fn foxy_check_never_shows_the_password_of_a_parent() {
     let file = path.to_str().expect("UTF-8");
     for (line, code, expected) in [
         ("parent = \"http://user:s3cret@p.test:3128\"", 0, "parent = [\"http://***@p.test:3128\"]"),
-        ("parent = \"ftp://user:s3cret@p.test:3128\"", 2, "over http:// and https:// only; write a URL"),
+        (
+            "parent = \"ftp://user:s3cret@p.test:3128\"",
+            2,
+            "over http:// and https:// only; write a URL",
+        ),
         ("parent = \"http://user:s3cret@p.test:3128", 2, "not valid TOML"),
         ("parent-credentials-file = \"/nonexistent\"", 2, "the file cannot be read"),
     ] {
