@@ -2,6 +2,7 @@
 //! both structs, so that the compiler reports a forgotten field.
 
 use crate::settings::Settings;
+use crate::settings::rules::list::RuleList;
 use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::core::rules::RulesInForce;
@@ -14,7 +15,7 @@ use foxy_proxy::upstream::{
     DestinationPolicy, OriginHttp2, OriginSource, OriginTls, UpstreamSettings,
 };
 use foxy_rules::coding::Compression;
-use foxy_rules::operator::{OperatorRule, OperatorRules};
+use foxy_rules::operator::OperatorRules;
 use std::net::SocketAddr;
 
 /// Converts the settings. `own` lists further addresses of this process, because foxy must not
@@ -107,8 +108,8 @@ pub fn new_settings(settings: &Settings, users: Option<UserBook>) -> NewSettings
     }
 }
 
-fn compiled(rules: &[OperatorRule]) -> OperatorRules {
-    OperatorRules::new(rules.to_vec()).expect("`resolve` has compiled the rules before")
+fn compiled(rules: &RuleList) -> OperatorRules {
+    rules.compiled().expect("`resolve` has compiled the rules before").clone()
 }
 
 fn upstream_settings(settings: &Settings) -> UpstreamSettings {

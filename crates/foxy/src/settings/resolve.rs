@@ -11,6 +11,7 @@ use super::store_choice::StoreChoice;
 use super::text;
 use foxy_base::ByteSize;
 use foxy_cli::machine::Machine;
+use foxy_rules::operator::Upstream;
 use foxy_schemes::{SCHEMES, SchemeName};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -81,8 +82,9 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(unused_policy(settings, written));
     complaints.extend(crossed_watermarks(settings, written));
     complaints.extend(origins(settings, written));
-    complaints.extend(super::rules::upstream::judge(settings, &written.rules));
-    complaints.extend(super::rules::compile(&written.rules).err());
+    complaints.extend(upstreams(settings, written));
+    let compiled = settings.rules.compiled().err();
+    complaints.extend(compiled.map(|error| super::rules::complaint(&written.rules, error)));
     if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
 }
 
@@ -290,6 +292,34 @@ fn origins(settings: &Settings, written: &Written) -> Option<Complaint> {
     let twice = (1..names.len()).find(|&at| names[..at].contains(&names[at]))?;
     let message = format!("origin `{}`: another origin has this name; change one", names[twice]);
     Some(Complaint { message, source: Some(written.origins[twice].source.clone()) })
+}
+
+/// Reports the first rule whose `upstream` names a parent or an origin that the settings lack.
+fn upstreams(settings: &Settings, written: &Written) -> Option<Complaint> {
+    written.rules.iter().find_map(|rule| {
+        let missing = missing_upstream(settings, rule.value.then.upstream.as_ref()?)?;
+        let message = format!("rule `{}`: {missing}", rule.value.name);
+        Some(Complaint { message, source: Some(rule.source.clone()) })
+    })
+}
+
+fn missing_upstream(settings: &Settings, upstream: &Upstream) -> Option<String> {
+    let ways = match upstream {
+        Upstream::Origin(name) => {
+            let is_known = settings.origins.iter().any(|origin| origin.name == *name);
+            return (!is_known).then(|| format!("no `[[origin]]` has the name `{name}`"));
+        }
+        Upstream::Ways(ways) => ways,
+    };
+    let parents = settings.parents.parent.as_deref().unwrap_or_default();
+    if ways.all_parents && parents.is_empty() {
+        return Some("`upstream = \"parents\"` needs the setting `parent`".into());
+    }
+    let is_known = |(host, port): &&(String, u16)| {
+        parents.iter().any(|parent| parent.host() == *host && parent.port() == *port)
+    };
+    let (host, port) = ways.parents.iter().find(|named| !is_known(named))?;
+    Some(format!("`parent` does not list the parent {host}:{port}"))
 }
 
 /// Reports each store whose size is above the limit of its scheme.

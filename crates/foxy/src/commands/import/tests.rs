@@ -26,7 +26,7 @@ fn rules(text: &str) -> OperatorRules {
     let machine = Machine { cores: 1, cache_folder: "/c".into(), ..Machine::default() };
     let loaded = settings::load_text(Path::new("foxy.toml"), text, &machine);
     let loaded = loaded.unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
-    OperatorRules::new(loaded.settings.rules).expect("sound")
+    loaded.settings.rules.compiled().expect("sound").clone()
 }
 
 #[test]

@@ -67,7 +67,7 @@ macro_rules! chapters {
         pub struct Settings {
             $(pub $place: $group,)*
             /// The operator's rules, in order.
-            pub rules: Vec<OperatorRule>,
+            pub rules: RuleList,
             /// The `[[origin]]` tables, in order.
             pub origins: Vec<OriginTable>,
         }
@@ -125,7 +125,7 @@ use super::complaint::Source;
 use super::kind::Setting;
 use super::origins::{OriginTable, WrittenOrigin};
 use super::rules::WrittenRule;
-use foxy_rules::operator::OperatorRule;
+use super::rules::list::RuleList;
 use std::collections::BTreeMap;
 
 chapters! {

@@ -2,6 +2,7 @@
 //! describes the keys, and `values` parses their values.
 
 pub mod keys;
+pub mod list;
 pub mod upstream;
 mod values;
 
@@ -11,7 +12,7 @@ use foxy_base::ByteSize;
 use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
     Access, Bandwidth, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
-    OperatorRules, Pattern, PortRange, RequestRate, Rewrite, UrlPattern,
+    OperatorRules, Pattern, PortRange, RequestRate, Rewrite, RuleError, UrlPattern,
 };
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -55,11 +56,14 @@ pub fn read(
 /// Compiles the rules. The error names the place of the first rule that is not valid.
 pub fn compile(written: &[WrittenRule]) -> Result<OperatorRules, Complaint> {
     let rules = written.iter().map(|written| written.value.clone()).collect();
-    OperatorRules::new(rules).map_err(|(position, error)| {
-        let WrittenTable { value, source, .. } = &written[position];
-        let message = format!("rule `{}`: {error}", value.name);
-        Complaint { message, source: Some(source.clone()) }
-    })
+    OperatorRules::new(rules).map_err(|error| complaint(written, &error))
+}
+
+/// Describes why a rule is not valid. `position` is its position in the list.
+pub fn complaint(written: &[WrittenRule], (position, error): &(usize, RuleError)) -> Complaint {
+    let WrittenTable { value, source, .. } = &written[*position];
+    let message = format!("rule `{}`: {error}", value.name);
+    Complaint { message, source: Some(source.clone()) }
 }
 
 #[derive(Deserialize)]

@@ -1,9 +1,5 @@
-//! Reads `upstream` of a rule, and checks that the settings have the parents and the origin that a
-//! rule names.
+//! Reads `upstream` of a rule.
 
-use crate::settings::complaint::Complaint;
-use crate::settings::rows::Settings;
-use crate::settings::rules::WrittenRule;
 use crate::settings::tables::Values;
 use foxy_proxy::upstream::Parent;
 use foxy_rules::operator::{Upstream, Ways};
@@ -70,32 +66,4 @@ impl TryFrom<Values<UpstreamWord>> for UpstreamValue {
         }
         Ok(Self(Upstream::Ways(Arc::new(ways))))
     }
-}
-
-/// Reports the first rule whose `upstream` names a parent or an origin that the settings lack.
-pub fn judge(settings: &Settings, rules: &[WrittenRule]) -> Option<Complaint> {
-    rules.iter().find_map(|rule| {
-        let missing = missing(settings, rule.value.then.upstream.as_ref()?)?;
-        let message = format!("rule `{}`: {missing}", rule.value.name);
-        Some(Complaint { message, source: Some(rule.source.clone()) })
-    })
-}
-
-fn missing(settings: &Settings, upstream: &Upstream) -> Option<String> {
-    let ways = match upstream {
-        Upstream::Origin(name) => {
-            let is_known = settings.origins.iter().any(|origin| origin.name == *name);
-            return (!is_known).then(|| format!("no `[[origin]]` has the name `{name}`"));
-        }
-        Upstream::Ways(ways) => ways,
-    };
-    let parents = settings.parents.parent.as_deref().unwrap_or_default();
-    if ways.all_parents && parents.is_empty() {
-        return Some("`upstream = \"parents\"` needs the setting `parent`".into());
-    }
-    let is_known = |(host, port): &&(String, u16)| {
-        parents.iter().any(|parent| parent.host() == *host && parent.port() == *port)
-    };
-    let (host, port) = ways.parents.iter().find(|named| !is_known(named))?;
-    Some(format!("`parent` does not list the parent {host}:{port}"))
 }
