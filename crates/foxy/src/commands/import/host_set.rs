@@ -9,8 +9,9 @@ pub struct HostSet(Vec<String>);
 
 impl RangeTexts for HostSet {
     fn read(texts: &[String]) -> Option<Self> {
-        let is_address =
-            |text: &String| text.contains(['/', ':', '[']) || text.parse::<std::net::IpAddr>().is_ok();
+        let is_address = |text: &String| {
+            text.contains(['/', ':', '[']) || text.parse::<std::net::IpAddr>().is_ok()
+        };
         (!texts.iter().any(is_address)).then(|| Self(texts.to_vec()))
     }
 

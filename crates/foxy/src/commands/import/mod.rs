@@ -3,6 +3,7 @@
 //! check`. Where foxy would permit more than the original, the report warns. Then the command
 //! writes the new file only with `--accept-losses`.
 
+mod condition_text;
 mod draft;
 mod handling;
 mod haproxy;

@@ -145,7 +145,7 @@ fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, 
         "client" => cut::<AddressSet>(a, b),
         "host" => cut::<HostSet>(a, b),
         "port" => cut::<PortSet>(a, b),
-        "user" if a.iter().chain(b).any(|name| name.contains(['*', '?', '[', '{'])) => None,
+        "user" if a.iter().chain(b).any(|name| name.contains(['*', '?', '[', '{', '('])) => None,
         "method" | "scheme" | "user" => {
             Some(a.iter().filter(|value| b.contains(value)).cloned().collect())
         }

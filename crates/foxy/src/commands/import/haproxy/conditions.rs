@@ -1,6 +1,7 @@
 //! Converts the conditions of HAProxy to conditions of foxy's rules. HAProxy's forms are named
 //! lists (`acl`), anonymous lists in braces, `if`, `unless`, `or` and `!`.
 
+use super::super::condition_text::{case_mark, escaped};
 use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::lines::HaproxyLine;
 use std::collections::HashMap;
@@ -136,16 +137,9 @@ fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
     if flags.iter().any(|flag| *flag != "-i") {
         return Err(flaw(name, "this flag has no equivalent"));
     }
-    let escaped = |text: &str| {
-        let escape = |c: char| match c {
-            '*' | '?' | '[' | ']' | '{' | '}' | '\\' => format!("\\{c}"),
-            c if ignore_case && c.is_ascii_alphabetic() => {
-                format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())
-            }
-            c => c.to_string(),
-        };
-        text.chars().map(escape).collect::<String>()
-    };
+    let mark = case_mark(ignore_case);
+    let pattern =
+        |start: &str, text: &str, end: &str| format!("{mark}{start}{}{end}", escaped(text));
     let all =
         |convert: &dyn Fn(&str) -> String| values.iter().map(|value| convert(value)).collect();
     let (key, values): (&'static str, Vec<String>) = match kind.as_str() {
@@ -155,10 +149,10 @@ fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
         "hdr_end(host)" | "hdr_dom(host)" if values.iter().all(|value| value.starts_with('.')) => {
             ("host", all(&|text| format!("*{}", text.to_ascii_lowercase())))
         }
-        "path" => ("path", all(&escaped)),
-        "path_beg" => ("path", all(&|text| escaped(text) + "*")),
-        "path_end" => ("path", all(&|text| format!("*{}", escaped(text)))),
-        "path_sub" => ("path", all(&|text| format!("*{}*", escaped(text)))),
+        "path" => ("path", all(&|text| pattern("", text, ""))),
+        "path_beg" => ("path", all(&|text| pattern("", text, "*"))),
+        "path_end" => ("path", all(&|text| pattern("*", text, ""))),
+        "path_sub" => ("path", all(&|text| pattern("*", text, "*"))),
         "src" => ("client", all(&|text| text.to_owned())),
         "method" => ("method", all(&|text| text.to_ascii_uppercase())),
         "ssl_fc" => ("scheme", vec!["https".to_owned()]),

@@ -5,7 +5,6 @@ use super::super::draft::ImportDraft;
 use super::super::original_files;
 use super::super::report::ImportReason;
 use super::super::terms::AccessTerm;
-use super::expression;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationScope, LocationTables};
 use super::{NginxImport, nginx_time};
@@ -143,8 +142,7 @@ fn exceptions<'d>(location: &LocationScope<'d>) -> Vec<Exception<'d>> {
             };
             let condition = if let Some(name) = of("$cookie_") {
                 // nginx compares names of cookies without regard to case.
-                let name: String = name.chars().map(|c| expression::literal(c, true)).collect();
-                Some(("header", format!("Cookie: *{name}=*")))
+                Some(("header", format!("Cookie: (?i)*{name}=*")))
             } else if let Some(name) = of("$arg_") {
                 Some(("query", name.to_owned()))
             } else {

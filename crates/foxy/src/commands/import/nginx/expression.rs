@@ -1,6 +1,7 @@
 //! Converts the regular expressions of nginx (PCRE) to conditions of rules. nginx compares the
 //! decoded path or the host of a request.
 
+use super::super::condition_text::{SITE, case_mark, first_literal, literal};
 use foxy_rules::operator::UrlPattern;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -18,13 +19,12 @@ pub struct PathExpression {
     pub at_most: String,
 }
 
-const SITE: &str = "^[a-z]+://[^/]+";
 const MOST_PATTERNS: usize = 24;
 
 impl PathExpression {
     /// Reads the expression of a location. Returns `None` if foxy has no equal expression.
     pub fn read(expression: &str, ignore_case: bool) -> Option<Self> {
-        let flags = if ignore_case { "(?i)" } else { "" };
+        let flags = case_mark(ignore_case);
         let with = |may_cross: bool| {
             let branches = branches(expression)?;
             let branches = branches.iter().map(|branch| url(branch, may_cross));
@@ -93,24 +93,13 @@ fn url(branch: &str, may_cross: bool) -> Option<String> {
         None => (branch, false),
     };
     let body = body(rest, may_cross)?;
-    Some(match (anchored, starts_with_slash(rest)) {
+    Some(match (anchored, first_literal(rest).map(|first| first == '/')) {
         (true, _) => format!("{SITE}(?:{body})"),
         (false, Some(true)) => format!("{SITE}(?:/{any})?(?:{body})"),
         (false, Some(false)) => format!("{SITE}/{any}(?:{body})"),
         (false, None) if may_cross => format!("{SITE}(?:/{any})?(?:{body})"),
         (false, None) => format!("{SITE}/{any}(?:{body})"),
     })
-}
-
-/// Returns whether every match of a branch begins with a slash (true), or none does (false).
-fn starts_with_slash(branch: &str) -> Option<bool> {
-    let mut chars = branch.chars();
-    let (first, next) = match chars.next()? {
-        '\\' => (chars.next().filter(char::is_ascii_punctuation)?, chars.next()),
-        '.' | '[' | '(' | '*' | '+' | '?' | '{' | '^' | '$' => return None,
-        c => (c, chars.next()),
-    };
-    (!matches!(next, Some('*' | '?' | '{'))).then_some(first == '/')
 }
 
 fn body(text: &str, may_cross: bool) -> Option<String> {
@@ -188,7 +177,7 @@ fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
         };
         let start = Beginning { text: start.to_owned(), ended: false };
         let mut chars = rest.chars().peekable();
-        let ends = sequence(&mut chars, vec![start], ignore_case)?;
+        let ends = sequence(&mut chars, vec![start])?;
         if chars.next().is_some() {
             return None;
         }
@@ -200,15 +189,13 @@ fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
         }
     }
     let is_path = |pattern: &String| pattern.starts_with(['/', '*']) && !pattern.contains('%');
-    (all.len() <= MOST_PATTERNS && all.iter().all(is_path)).then_some(all)
+    let is_sound = all.len() <= MOST_PATTERNS && all.iter().all(is_path);
+    let mark = case_mark(ignore_case);
+    is_sound.then(|| all.into_iter().map(|pattern| format!("{mark}{pattern}")).collect())
 }
 
 /// Extends each of the partial patterns by the expression up to its end, or to a `)` or `|`.
-fn sequence(
-    chars: &mut Peekable<Chars<'_>>,
-    mut open: Vec<Beginning>,
-    ignore_case: bool,
-) -> Option<Vec<Beginning>> {
+fn sequence(chars: &mut Peekable<Chars<'_>>, mut open: Vec<Beginning>) -> Option<Vec<Beginning>> {
     while let Some(&c) = chars.peek() {
         if matches!(c, ')' | '|') {
             break;
@@ -221,14 +208,14 @@ fn sequence(
                 open.iter_mut().for_each(|beginning| beginning.ended = true);
                 open
             }
-            '(' => group(chars, &open, ignore_case)?,
+            '(' => group(chars, &open)?,
             '.' => continued(open, "?")?,
             '\\' => {
                 let c = chars.next().filter(char::is_ascii_punctuation)?;
-                continued(open, &literal(c, ignore_case))?
+                continued(open, &literal(c))?
             }
             '[' | ']' | '*' | '+' | '?' | '{' | '}' | '^' => return None,
-            c => continued(open, &literal(c, ignore_case))?,
+            c => continued(open, &literal(c))?,
         };
         match chars.peek() {
             Some('*') if is_dot => {
@@ -253,17 +240,13 @@ fn sequence(
 }
 
 /// Extends each of the partial patterns by each alternative of a group, after its `(`.
-fn group(
-    chars: &mut Peekable<Chars<'_>>,
-    open: &[Beginning],
-    ignore_case: bool,
-) -> Option<Vec<Beginning>> {
+fn group(chars: &mut Peekable<Chars<'_>>, open: &[Beginning]) -> Option<Vec<Beginning>> {
     if chars.next_if_eq(&'?').is_some() {
         chars.next_if_eq(&':')?;
     }
     let mut all = Vec::new();
     loop {
-        all.extend(sequence(chars, open.to_vec(), ignore_case)?);
+        all.extend(sequence(chars, open.to_vec())?);
         match chars.next()? {
             '|' => {}
             _ => return Some(all),
@@ -282,17 +265,6 @@ fn continued(mut open: Vec<Beginning>, text: &str) -> Option<Vec<Beginning>> {
     Some(open)
 }
 
-/// Returns the pattern for a character.
-pub fn literal(c: char, ignore_case: bool) -> String {
-    match c {
-        '*' | '?' | '[' | ']' | '{' | '}' | '\\' => format!("\\{c}"),
-        c if ignore_case && c.is_ascii_alphabetic() => {
-            format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())
-        }
-        c => c.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,7 +277,7 @@ mod tests {
         for (expression, ignore_case, expected) in [
             ("^/(account|cart)", false, Some("/account* /cart*")),
             (r"\.(jpe?g|css)$", false, Some("*.jpeg *.jpg *.css")),
-            (r"\.PHP$", true, Some("*.[pP][hH][pP]")),
+            (r"\.php$", true, Some("(?i)*.php")),
             (r"/\.git", false, Some("*/.git*")),
             (r"^/a.*b$", false, Some("/a*b")),
             (r"\.php(/|$)", false, Some("*.php/* *.php")),

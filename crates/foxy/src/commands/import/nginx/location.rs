@@ -1,12 +1,13 @@
 //! Converts the `location` blocks of a server to origins and rules.
 
+use super::super::condition_text::escaped;
 use super::super::report::ImportReason;
 use super::super::terms::AccessTerm;
 use super::super::terms::written;
 use super::expression::PathExpression;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationPath, LocationScope, LocationTables, ServerHosts};
-use super::scope::{beginning, escaped, refusal};
+use super::scope::{beginning, refusal};
 use super::{NginxImport, caching, clients, fields, limits, nginx_time};
 use toml::{Table, Value};
 
@@ -296,10 +297,15 @@ impl NginxImport {
         for (directive, key) in
             [("proxy_connect_timeout", "connect-timeout"), ("proxy_read_timeout", "head-timeout")]
         {
-            let time =
-                location.levels.last(directive).and_then(|line| nginx_time(line.argument(0)));
-            if let Some(time) = time {
-                origin.insert(key.into(), time.into());
+            let Some(line) = location.levels.last(directive) else { continue };
+            match nginx_time(line.argument(0)) {
+                Some(time) => {
+                    origin.insert(key.into(), time.into());
+                }
+                None => {
+                    let why = ImportReason::Missing("the time is not readable".into());
+                    self.draft.leave(&line.original, why);
+                }
             }
         }
         Ok(origin)

@@ -24,8 +24,10 @@ use super::original_files::OriginalFiles;
 use super::report::ImportReason;
 use super::terms::{AccessTerm, Facets};
 use directives::TABLE;
+use foxy_cli::units::{parse_duration, show_duration};
 use parse::NginxDirective;
 use std::collections::HashMap;
+use std::time::Duration;
 use toml::{Table, Value};
 
 /// An `upstream` block: a named group of servers.
@@ -183,7 +185,7 @@ impl NginxImport {
     /// Returns a rule that refuses WebSocket handshakes where nginx does not pass `Upgrade`. foxy
     /// always passes this field.
     fn upgrade_rule(&mut self) -> Option<(Table, Original, bool)> {
-        const WEBSOCKET: &str = "Upgrade: [wW][eE][bB][sS][oO][cC][kK][eE][tT]";
+        const WEBSOCKET: &str = "Upgrade: (?i)websocket";
         if self.upgrades.iter().any(Facets::is_empty) {
             return None;
         }
@@ -206,16 +208,27 @@ fn is_off(directive: &NginxDirective) -> bool {
     matches!(directive.argument(0), "off" | "0" | "all")
 }
 
-/// Converts a time such as `10m`, `1h` or `30`. A number without a unit is in seconds.
+/// Converts a time such as `1h30m`, `10m` or `30`. A number without a unit is in seconds.
 fn nginx_time(text: &str) -> Option<String> {
-    let text = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        format!("{text}s")
-    } else {
-        text.to_owned()
-    };
-    let time = match text.strip_suffix('w') {
-        Some(weeks) => format!("{}d", weeks.parse::<u64>().ok()? * 7),
-        None => text,
-    };
-    foxy_cli::units::parse_duration(&time).ok().map(foxy_cli::units::show_duration)
+    const DAY: Duration = Duration::from_secs(86_400);
+    let (mut total, mut rest) = (Duration::ZERO, text.trim_start());
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let one = match unit.trim() {
+            "" => Duration::from_secs(1),
+            "w" => DAY * 7,
+            "M" => DAY * 30,
+            "y" => DAY * 365,
+            unit => parse_duration(&format!("1{unit}")).ok()?,
+        };
+        total = total.checked_add(one.checked_mul(number.parse().ok()?)?)?;
+        rest = after;
+    }
+    Some(show_duration(total))
 }

@@ -1,9 +1,10 @@
 //! The scope of an nginx location: the blocks around the location, its hosts and its paths. Makes
 //! the rules that apply to exactly the requests of the location.
 
+use super::super::condition_text::{case_mark, escaped};
 use super::super::draft::Original;
 use super::super::terms::{AccessTerm, Facets};
-use super::expression::{self, PathExpression};
+use super::expression::PathExpression;
 use super::parse::NginxDirective;
 use toml::{Table, Value};
 
@@ -105,8 +106,11 @@ impl<'d> LocationPath<'d> {
             Self::Prefix { prefix: path, .. } | Self::Exact(path) => (*path).to_owned(),
             Self::Expression(PathExpression { patterns: Some(patterns), .. }) => {
                 let literal = |pattern: &String| {
-                    let end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
-                    pattern[..end].to_owned()
+                    let unmarked = pattern.strip_prefix(case_mark(true));
+                    let has_cases = |c: char| unmarked.is_some() && c.is_ascii_alphabetic();
+                    let ends = |c: char| "*?[{\\".contains(c) || has_cases(c);
+                    let pattern = unmarked.unwrap_or(pattern);
+                    pattern[..pattern.find(ends).unwrap_or(pattern.len())].to_owned()
                 };
                 let mut all = patterns.iter().map(literal);
                 let first = all.next().unwrap_or_default();
@@ -224,11 +228,6 @@ pub fn refusal() -> Table {
         ("access".to_owned(), Value::from("deny")),
         ("message".to_owned(), Value::from(text)),
     ])
-}
-
-/// Returns the pattern of a rule's `path` for this path alone.
-pub fn escaped(path: &str) -> String {
-    path.chars().map(|c| expression::literal(c, false)).collect()
 }
 
 /// Returns the pattern of a rule's `path` for all paths with this prefix.

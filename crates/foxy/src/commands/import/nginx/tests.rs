@@ -6,7 +6,7 @@ use super::*;
 use crate::settings;
 use foxy_base::WallTime;
 use foxy_cli::machine::Machine;
-use foxy_rules::operator::{Access, OperatorRules, RequestFacts};
+use foxy_rules::operator::{Access, RequestFacts};
 use std::path::Path;
 
 const PERMITS_MORE: &str = "The original denies or limits more";
@@ -43,7 +43,7 @@ fn answer(toml: &str, request: &str) -> Answer {
     let machine = Machine { cores: 1, cache_folder: "/c".into(), ..Machine::default() };
     let loaded = settings::load_text(Path::new("foxy.toml"), toml, &machine);
     let loaded = loaded.unwrap_or_else(|complaints| panic!("{complaints}\n{toml}"));
-    let rules = OperatorRules::new(loaded.settings.rules).expect("sound");
+    let rules = loaded.settings.rules.compiled().expect("sound").clone();
     let mut words = request.splitn(3, ' ');
     let (method, url) = (words.next().expect("a method"), words.next().expect("a URL"));
     let field = words.next().and_then(|field| field.split_once(": "));
@@ -254,4 +254,22 @@ fn lines_become_settings_or_are_reported() {
     assert!(converted(backup).1.starts_with("To do:\n"), "{}", converted(backup).1);
     let outer = format!("{list}\n{}", server(""));
     assert!(converted(&outer).0.contains("forwarded-from"));
+}
+
+#[test]
+fn times_add_their_parts() {
+    for (text, expected) in [
+        ("1h30m", Some("90m")),
+        ("1h 30m", Some("90m")),
+        ("30", Some("30s")),
+        ("1d12", Some("86412s")),
+        ("2w", Some("14d")),
+        ("1M", Some("30d")),
+        ("500ms", Some("500ms")),
+        ("1x", None),
+        ("", None),
+        ("99999999999999999999", None),
+    ] {
+        assert_eq!(nginx_time(text).as_deref(), expected, "{text}");
+    }
 }

@@ -3,9 +3,11 @@
 use super::super::draft::{ImportDraft, Original};
 use super::super::original_files;
 use super::super::report::ImportReason;
+use super::super::terms::AccessTerm;
 use super::lines::SquidLine;
 use super::{SquidImport, unreadable, values};
 use std::fmt::Write;
+use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
@@ -67,7 +69,9 @@ pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Conver
     Ok(())
 }
 
-/// Squid without `cache_dir` caches only in memory. Makes foxy do the same.
+/// Squid without `cache_dir` caches only in memory. Makes foxy do the same. Squid also removes
+/// `Set-Cookie` from a stored response. foxy must not send a client the cookie of another client,
+/// so it stores no such response.
 pub fn finish(draft: &mut ImportDraft) {
     if draft.value("store").is_none() {
         let original = Original::file("no cache_dir");
@@ -76,4 +80,9 @@ pub fn finish(draft: &mut ImportDraft) {
                     `scheme` and set `size`";
         draft.leave(&original, ImportReason::Step(text.into()));
     }
+    let original = Original::file("cookies");
+    let then = Table::from_iter([("store-set-cookie".to_owned(), Value::from(false))]);
+    draft.list("rule", AccessTerm::default().rule("cookies", then), &original);
+    let text = "foxy stores no response with `Set-Cookie`; Squid stores it without this field";
+    draft.leave(&original, ImportReason::Differs(text.into()));
 }

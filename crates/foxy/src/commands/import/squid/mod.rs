@@ -7,6 +7,7 @@ mod bandwidth;
 mod caching;
 mod directives;
 mod headers;
+mod htpasswd;
 mod lines;
 mod listeners;
 mod network;
@@ -46,6 +47,8 @@ struct SquidImport<'f> {
     listeners: SquidListeners,
     pools: DelayPools,
     peers: SquidPeers,
+    /// The file with the users of the original and the hashes of their passwords.
+    passwords: Option<String>,
     removed_fields: headers::RemovedFields,
 }
 
@@ -61,6 +64,7 @@ pub fn import(content: &str, files: &OriginalFiles, utc: bool) -> ImportDraft {
         listeners: SquidListeners::default(),
         pools: DelayPools::default(),
         peers: SquidPeers::default(),
+        passwords: None,
         removed_fields: headers::RemovedFields::default(),
     };
     for line in lines::lines(content, files) {
@@ -115,11 +119,11 @@ impl SquidImport<'_> {
         self.acls.has_users = true;
         let line = &self.http_access[at];
         self.draft.set("users-file", FILE, line.original());
-        let text = format!(
-            "make each user with `foxy user add {FILE} NAME`; foxy needs the passwords, because it \
-             does not read the hashes of the original"
-        );
-        self.draft.leave(line.original(), ImportReason::Step(text));
+        let found = self.passwords.as_ref().map(|path| self.files.read(path, SQUID_FOLDER));
+        let users = found.and_then(Result::ok).map(|files| htpasswd::users(&files));
+        for text in htpasswd::steps(FILE, &users.unwrap_or_default()) {
+            self.draft.leave(line.original(), ImportReason::Step(text));
+        }
         if self.http_access[..at].iter().any(AccessLine::allows) {
             let text = "foxy asks all clients for credentials, also clients that earlier lines \
                         allow without credentials; serve such clients with a second foxy, with a \

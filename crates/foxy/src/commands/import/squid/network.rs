@@ -72,11 +72,14 @@ pub fn connections_per_client(import: &mut SquidImport<'_>, line: &SquidLine) ->
     }
 }
 
-pub fn auth_param(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+pub fn auth_param(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     match (line.argument(0), line.argument(1)) {
-        (Some("basic"), Some("program")) => Err(ImportReason::NotNeeded(
-            "see `users-file`, if a `proxy_auth` line is in use".into(),
-        )),
+        (Some("basic"), Some("program")) => {
+            import.passwords =
+                line.arguments().last().filter(|path| path.starts_with('/')).cloned();
+            let text = "see `users-file`, if a `proxy_auth` line is in use";
+            Err(ImportReason::NotNeeded(text.into()))
+        }
         (Some("basic"), Some("casesensitive")) if line.argument(2) == Some("off") => Err(
             ImportReason::Differs("foxy distinguishes upper and lower case in user names".into()),
         ),

@@ -23,10 +23,7 @@ pub struct PeerChoice {
 pub type ChoiceList<'l> = (Vec<&'l AccessLine>, bool);
 
 /// Returns the choices in order.
-pub fn choices(
-    acls: &SquidAcls,
-    lists: &[ChoiceList<'_>],
-) -> Result<Vec<PeerChoice>, TermFlaw> {
+pub fn choices(acls: &SquidAcls, lists: &[ChoiceList<'_>]) -> Result<Vec<PeerChoice>, TermFlaw> {
     let mut all = vec![PeerChoice::default()];
     for (lines, default) in lists {
         let branches = branches(acls, lines, *default)?;

@@ -165,8 +165,8 @@ impl SquidPeers {
         let direct = direct.map(|lines| (lines.iter().collect(), false));
         let lists: Vec<ChoiceList<'_>> =
             direct.into_iter().chain(self.lists(&self.parents)).collect();
-        let rules = peer_choice::choices(acls, &lists)
-            .and_then(|choices| self.rules_of_parents(choices));
+        let rules =
+            peer_choice::choices(acls, &lists).and_then(|choices| self.rules_of_parents(choices));
         let mut rules = match rules {
             Ok(rules) => rules,
             Err(flaw) => {
@@ -379,10 +379,7 @@ fn origin<'p>(name: Option<&str>, peers: impl IntoIterator<Item = &'p SquidPeer>
 
 fn refusal(message: &str) -> Table {
     let text = |text: &str| Value::from(text);
-    Table::from_iter([
-        ("access".to_owned(), text("deny")),
-        ("message".to_owned(), text(message)),
-    ])
+    Table::from_iter([("access".to_owned(), text("deny")), ("message".to_owned(), text(message))])
 }
 
 fn refuse(

@@ -1,6 +1,7 @@
 //! Translates Squid's regular expressions (POSIX, extended) into foxy's syntax of regular
 //! expressions.
 
+use super::super::condition_text::{SITE, case_mark, first_literal, literal};
 use foxy_rules::operator::UrlPattern;
 use std::fmt;
 use std::iter::Peekable;
@@ -42,7 +43,7 @@ pub fn url_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     if posix.contains('%') || posix.contains(r"\.\./") {
         return Err(RegexFlaw::Encoded);
     }
-    let mut out = String::from(if ignore_case { "(?i)" } else { "" });
+    let mut out = case_mark(ignore_case).to_owned();
     out.push_str(&translated(posix)?);
     out.parse::<UrlPattern>().map_err(|_| RegexFlaw::Refused)?;
     Ok(out)
@@ -51,14 +52,13 @@ pub fn url_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
 /// Translates an expression that Squid matches against path and query. The result matches the same
 /// requests by their whole URL.
 pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
-    const SITE: &str = "^[a-z]+://[^/]+";
-    let flags = if ignore_case { "(?i)" } else { "" };
+    let flags = case_mark(ignore_case);
     // Translates the whole expression first: otherwise an unbalanced `)` in a branch could close a
     // group of foxy's expression.
     url_regex(posix, ignore_case)?;
     let branches = posix.split('|').map(|branch| {
         let (plain, anchored) = (translated(branch)?, branch.starts_with('^'));
-        match (anchored, first_of(branch.trim_start_matches('^'))) {
+        match (anchored, first_literal(branch.trim_start_matches('^'))) {
             (true, Some('/')) => Ok(format!("{SITE}(?:{})", &plain[1..])),
             (false, Some('/')) => Ok(format!("{SITE}(?:/.*)?(?:{plain})")),
             (false, Some(_)) => Ok(format!("{SITE}/.*(?:{plain})")),
@@ -71,18 +71,6 @@ pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     Ok(out)
 }
 
-/// Returns the literal character with which every match begins. Returns `None` if matches can begin
-/// differently.
-fn first_of(posix: &str) -> Option<char> {
-    let mut chars = posix.chars();
-    let first = match chars.next()? {
-        '\\' => chars.next().filter(char::is_ascii_punctuation)?,
-        '.' | '[' | '(' | '*' | '+' | '?' | '{' | '^' | '$' => return None,
-        c => c,
-    };
-    (!matches!(chars.next(), Some('*' | '?' | '{'))).then_some(first)
-}
-
 /// Translates an expression for a header field into a pattern of a rule. Returns `None` unless the
 /// expression is literal text, with or without `^` and `$`.
 pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
@@ -90,7 +78,7 @@ pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
     let end = if posix.ends_with('$') && !posix.ends_with(r"\$") { "" } else { "*" };
     let text = posix.strip_prefix('^').unwrap_or(posix);
     let text = if end.is_empty() { &text[..text.len() - 1] } else { text };
-    let mut out = start.to_owned();
+    let mut out = format!("{}{start}", case_mark(ignore_case));
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         let c = match c {
@@ -100,14 +88,7 @@ pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
             }
             c => c,
         };
-        match c {
-            '*' | '?' | '[' | ']' | '{' | '}' | '\\' => out.extend(['\\', c]),
-            c if ignore_case && c.is_ascii_alphabetic() => {
-                let (lower, upper) = (c.to_ascii_lowercase(), c.to_ascii_uppercase());
-                out.push_str(&format!("[{lower}{upper}]"));
-            }
-            c => out.push(c),
-        }
+        out.push_str(&literal(c));
     }
     out.push_str(end);
     Some(out)
@@ -230,7 +211,7 @@ mod tests {
     #[test]
     fn a_literal_text_becomes_a_pattern() {
         assert_eq!(field_pattern("^curl/", false).as_deref(), Some("curl/*"));
-        assert_eq!(field_pattern("bad", true).as_deref(), Some("*[bB][aA][dD]*"));
+        assert_eq!(field_pattern("bad", true).as_deref(), Some("(?i)*bad*"));
         assert_eq!(field_pattern(r"a\*$", false).as_deref(), Some(r"*a\*"));
         assert_eq!(field_pattern("a.c", false), None);
     }
