@@ -2,12 +2,10 @@
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
+use crate::serve::admin::requests::MAX_COUNTED_NAMES;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 use serde_json::{Map, Value};
-
-/// Most names for which the admin server counts responses.
-const MAX_COUNTED: usize = 32;
 
 pub fn command() -> Command {
     let flag = |name: &'static str, help| Arg::new(name).long(name).help(help);
@@ -52,7 +50,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let names = ["url", "tag", "prefix", "site"].iter().filter_map(|name| wanted.get(*name));
     let names: usize = names.filter_map(Value::as_array).map(Vec::len).sum();
-    wanted.insert("count".into(), (names <= MAX_COUNTED).into());
+    wanted.insert("count".into(), (names <= MAX_COUNTED_NAMES).into());
     let answer =
         AdminClient::new(matches)?.ask("POST", "/purge", &Value::Object(wanted).to_string())?;
     if matches.get_flag("json") {

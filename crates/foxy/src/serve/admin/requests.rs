@@ -15,7 +15,7 @@ const MAX_NAMES_PER_PURGE: usize = 4096;
 
 /// Most names in a purge request that counts objects, because each stored response is compared with
 /// each name.
-const MAX_COUNTED_NAMES: usize = 64;
+pub const MAX_COUNTED_NAMES: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct PurgeRequest {
