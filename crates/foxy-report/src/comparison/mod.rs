@@ -73,7 +73,8 @@ fn result<'a>(
 }
 
 /// Returns the faults of a proxy's answers under a workload: errors and wrong bytes. If the
-/// workload injects a fault, requests may fail while it lasts. Then only errors outside that time count.
+/// workload injects a fault, requests may fail while it lasts. Then only errors outside that time
+/// count.
 fn wrong_answers(records: &[Record], workload: &str, subject: &str) -> Vec<String> {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);

@@ -31,8 +31,8 @@ const COLUMNS: [(&str, &str, f64); 18] = [
     ("errors_outside_fault", "errors outside it", 1.0),
 ];
 
-/// Formats a value and the ends of its interval with three digits: `14 (12.9–15.1)`. Leaves out an
-/// interval without width.
+/// Formats a value and the ends of its interval with three digits: `14 (12.9–15.1)`. Leaves out
+/// an interval without width.
 pub(super) fn between(value: f64, low: f64, high: f64) -> String {
     let [value, low, high] = [value, low, high].map(|value| significant(value, 3));
     if low == high { value } else { format!("{value} ({low}–{high})") }

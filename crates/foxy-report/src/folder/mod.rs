@@ -17,14 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_LINES: usize = 200;
 
 /// A line of a file that is no record. Scripts beside the records write such lines.
-type Line = Map<String, Value>;
+type JsonLine = Map<String, Value>;
 
 /// The records of a file.
 #[derive(Clone, Debug)]
 pub struct RecordFile {
     stem: String,
     records: Vec<Record>,
-    lines: Vec<Line>,
+    lines: Vec<JsonLine>,
 }
 
 impl RecordFile {
@@ -34,7 +34,7 @@ impl RecordFile {
         for line in text.lines() {
             match serde_json::from_str(line) {
                 Ok(record) => records.push(record),
-                Err(_) => lines.extend(serde_json::from_str::<Line>(line)),
+                Err(_) => lines.extend(serde_json::from_str::<JsonLine>(line)),
             }
         }
         Self { stem: stem.into(), records, lines }
@@ -59,7 +59,7 @@ impl RecordFile {
     }
 
     /// Returns the lines that are no records.
-    pub fn other_lines(&self) -> &[Line] {
+    pub fn other_lines(&self) -> &[JsonLine] {
         &self.lines
     }
 
@@ -123,8 +123,8 @@ pub fn page(title: &str, files: Vec<RecordFile>, second: &[RecordFile]) -> Page 
 }
 
 /// Groups lines with the same keys.
-fn by_keys(lines: &[Line]) -> Vec<Vec<&Line>> {
-    let mut groups: Vec<Vec<&Line>> = Vec::new();
+fn by_keys(lines: &[JsonLine]) -> Vec<Vec<&JsonLine>> {
+    let mut groups: Vec<Vec<&JsonLine>> = Vec::new();
     for line in lines {
         match groups.iter_mut().find(|group| group[0].keys().eq(line.keys())) {
             Some(group) => group.push(line),
@@ -134,7 +134,7 @@ fn by_keys(lines: &[Line]) -> Vec<Vec<&Line>> {
     groups
 }
 
-fn table(lines: &[&Line]) -> Table {
+fn table(lines: &[&JsonLine]) -> Table {
     let heads: Vec<&str> = lines[0].keys().map(String::as_str).collect();
     let mut table = Table::new(&heads);
     let cell = |value: &Value| match value {
@@ -223,7 +223,7 @@ fn join(mut files: Vec<RecordFile>) -> RecordFile {
         }
     }
     let stem = stems.join(", ");
-    let (mut records, mut lines): (Vec<Record>, Vec<Line>) = (Vec::new(), Vec::new());
+    let (mut records, mut lines): (Vec<Record>, Vec<JsonLine>) = (Vec::new(), Vec::new());
     for (number, file) in files.into_iter().enumerate() {
         let keeps = |record: &Record| number == 0 || !matches!(record, Record::Setup(_));
         records.extend(file.records.into_iter().filter(keeps));
