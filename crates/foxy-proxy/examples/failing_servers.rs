@@ -108,6 +108,7 @@ fn proxy(addresses: &[SocketAddr]) -> Proxy {
         store: None,
         purges: Purges::in_memory(),
         sink: None,
+        sample: None,
         resolver: name_resolver(Vec::new()),
         sockets: Vec::new(),
     };

@@ -79,13 +79,13 @@ impl HostTable {
         let mut hosts: Vec<_> = self.hosts.iter().collect();
         let count = |sums: &HostSums| sums.asked.total().requests;
         hosts.sort_by(|a, b| count(b.1).total_cmp(&count(a.1)).then_with(|| a.0.cmp(b.0)));
-        let curve = |(host, sums): (&Box<str>, &HostSums)| {
+        let curve = |host: &str, sums: &HostSums| {
             let share = |missed, of| hit_share((missed, &sums.asked), of);
             let point = |missed| (share(missed, requests), share(missed, bytes));
             let Amount { requests, bytes } = sums.asked.total();
             let points = sums.missed.iter().map(point).collect();
             HostCurve { host: host.to_string(), requests, bytes, points }
         };
-        hosts.into_iter().take(most).map(curve).collect()
+        hosts.into_iter().take(most).map(|(host, sums)| curve(host, sums)).collect()
     }
 }

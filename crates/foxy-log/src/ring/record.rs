@@ -51,7 +51,8 @@ pub fn encode(transaction: &Transaction<'_>, out: &mut Vec<u8>) {
 
 /// Returns the beginning of a text, at most `longest` bytes.
 fn cut(text: &str, longest: usize) -> &str {
-    &text[..text.floor_char_boundary(longest)]
+    let mut ends = (0..=longest.min(text.len())).rev();
+    &text[..ends.find(|&end| text.is_char_boundary(end)).unwrap_or(0)]
 }
 
 /// Returns the first record of `bytes`, with its length and checksum. Returns `None` if the bytes

@@ -61,6 +61,12 @@ impl Plan {
             plan => plan,
         }
     }
+
+    /// Returns true if a file of the proxy itself, such as the PAC file, may be the answer.
+    pub(crate) const fn permits_local_file(&self) -> bool {
+        let is_for_a_server = matches!(self, Self::Refuse(ErrorReason::NotAProxyRequest));
+        is_for_a_server || matches!(self, Self::LookUp(..) | Self::Forward(..))
+    }
 }
 
 /// A request that the cache may answer, with its cache key.

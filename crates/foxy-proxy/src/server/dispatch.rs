@@ -66,17 +66,12 @@ pub(crate) async fn request(
     }
     let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
-    let is_for_file = matches!(
-        planned,
-        Plan::Refuse(ErrorReason::NotAProxyRequest) | Plan::LookUp(..) | Plan::Forward(..)
-    );
-    if let Some(file) = file.filter(|_| is_for_file) {
+    if let Some(file) = file.filter(|_| planned.permits_local_file()) {
         let result = Box::pin(auto_config(worker, &mut sender, options, file)).await;
         return finish(&mut receiver, settings, &sender, result).await;
     }
-    let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key, sender: &Sender<'_>| {
-        let key = key_of(key);
+        let key = CacheKey::new(settings.rules.key(key));
         sender.keyed(key.hash);
         Wanted { head, origin, key, options, client: ends }
     };
@@ -84,19 +79,9 @@ pub(crate) async fn request(
         Plan::Tunnel(origin) => {
             return Box::pin(tunnel(worker, client, head, options, (origin, ends))).await;
         }
-        Plan::Refuse(reason) => {
-            let refusal = refused(worker, &mut sender, (head, options), reason, text);
-            let result = Box::pin(refusal).await;
-            return finish(&mut receiver, settings, &sender, result).await;
-        }
-        Plan::AnswerHere => {
-            let result = Box::pin(methods(&mut sender, options)).await;
-            return finish(&mut receiver, settings, &sender, result).await;
-        }
-        Plan::Purge(key) => {
-            let key = key_of(key);
-            let purge = purger::answer(worker, &mut sender, (head, options), peer, &key);
-            let result = Box::pin(purge).await;
+        plan @ (Plan::Refuse(_) | Plan::AnswerHere | Plan::Purge(_)) => {
+            let answer = answer_here(worker, &mut sender, (head, options), peer, (plan, text));
+            let result = Box::pin(answer).await;
             return finish(&mut receiver, settings, &sender, result).await;
         }
         Plan::Forward(origin, key, reason) => (wanted(origin, key, &sender), reason, None),
@@ -112,13 +97,43 @@ pub(crate) async fn request(
             }
         }
     };
-    let request = Forward { wanted: &wanted, body, reason, update };
-    let result = Box::pin(forward::forward(worker, &mut receiver, &mut sender, request)).await;
+    Box::pin(forward(worker, client, Forward { wanted: &wanted, body, reason, update })).await
+}
+
+/// Answers a request without the cache and without an origin. `text` is the text for the client if
+/// a rule refuses the request.
+async fn answer_here(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    (head, options): (&RequestHead, AnswerOptions),
+    peer: SocketAddr,
+    (plan, text): (Plan, Option<String>),
+) -> Result<Answered, Aborted> {
+    match plan {
+        Plan::Refuse(reason) => refused(worker, sender, (head, options), reason, text).await,
+        Plan::Purge(key) => {
+            let key = CacheKey::new(worker.settings().rules.key(key));
+            purger::answer(worker, sender, (head, options), peer, &key).await
+        }
+        _ => methods(sender, options).await,
+    }
+}
+
+/// Forwards a request to the origin. Returns how it ended, and the number of bytes sent to the
+/// client.
+async fn forward(
+    worker: &Rc<Worker>,
+    client: &mut Client<'_>,
+    request: Forward<'_>,
+) -> (Ended, u64) {
+    let (mut receiver, mut sender) = client.split(worker.settings().client_write);
+    let reason = request.reason;
+    let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
     let bytes = sender.sent();
     match result {
         Ok(Forwarded::Answered(answered)) => (Ended::Answered(answered), bytes),
         Ok(Forwarded::Switched(head, stream, rest)) => {
-            Box::pin(switched(worker, client, head, stream, rest, reason)).await
+            switched(worker, client, head, stream, rest, reason).await
         }
         Err(aborted) => (Ended::Aborted(aborted), bytes),
     }

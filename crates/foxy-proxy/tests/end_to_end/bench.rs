@@ -102,6 +102,7 @@ pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
         store: Some(store.clone()),
         purges: Purges::in_memory(),
         sink: None,
+        sample: None,
         resolver: name_resolver(Vec::new()),
         sockets: Vec::new(),
     };

@@ -42,7 +42,7 @@ pub(super) fn end_names(plot: &Plot) -> Option<EndNames> {
     let differ = heights().any(|up| heights().next() != Some(up));
     let width = found.iter().map(|&number| width_of(&lines[number].name, SIZE)).fold(0.0, f64::max);
     let is_small = (2..=MAX_LINES).contains(&found.len()) && width <= MAX_WIDTH;
-    (differ && is_small).then(|| EndNames { width: width + LEADER, lines: found })
+    (differ && is_small).then_some(EndNames { width: width + LEADER, lines: found })
 }
 
 impl EndNames {

@@ -201,8 +201,3 @@ pub(super) fn mark(series: usize, x: f64, y: f64) -> String {
         _ => corners(&[(0.0, 4.8), (4.6, -3.6), (-4.6, -3.6)]),
     }
 }
-
-/// Returns the CSS class for the colour of each series.
-pub(super) fn colours<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<String> {
-    classes(looks.map(|look| *look == Look::Quoted))
-}

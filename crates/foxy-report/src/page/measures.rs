@@ -78,6 +78,9 @@ impl<'a> SizedPolicy<'a> {
     }
 }
 
+/// Each point of a line: its policy, the size of the cache in percent, and the value.
+type PolicyPoints<'a> = Vec<(&'a str, (f64, Value))>;
+
 /// Draws a line for each policy over the cache sizes, in a chart for each trace.
 fn over_sizes(name: &str, group: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let of_subjects = by_subject(group);
@@ -85,7 +88,7 @@ fn over_sizes(name: &str, group: &[&Measure], provenance: &Provenance) -> Vec<Ch
         let sized = SizedPolicy::of(subject)?;
         Some((sized.trace, (sized.policy, (sized.percent, value(runs)?))))
     });
-    let chart = |(trace, policies): (&str, Vec<(&str, (f64, Value))>)| {
+    let chart = |(trace, policies): (&str, PolicyPoints<'_>)| {
         let lines: Vec<Line> = grouped(policies)
             .into_iter()
             .map(|(policy, points)| Line { name: policy.into(), look: Look::Solid, points })

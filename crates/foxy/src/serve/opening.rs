@@ -181,6 +181,19 @@ thread_local! {
 /// Passes each access record to several receivers (sinks), such as the access log.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
+impl AllSinks {
+    /// Adds the access log and the ring of transactions to the given receivers.
+    fn new(
+        given: impl Iterator<Item = Arc<dyn AccessSink>>,
+        log: Option<&OpenLog>,
+        transactions: Option<&OpenTransactionLog>,
+    ) -> Self {
+        let log = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+        let ring = transactions.map(|ring| Arc::clone(&ring.sink) as Arc<dyn AccessSink>);
+        Self(given.chain(log).chain(ring).collect())
+    }
+}
+
 impl AccessSink for AllSinks {
     fn record(&self, record: &AccessRecord<'_>) {
         let wanted = WANTED.get();
@@ -223,8 +236,7 @@ pub fn open(
     extra: Extra,
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
-    let log = access_log::open(settings)?;
-    let transactions = transactions::open(settings)?;
+    let (log, transactions) = (access_log::open(settings)?, transactions::open(settings)?);
     let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
@@ -233,17 +245,11 @@ pub fn open(
     let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
     let (mut parent_settings, parent_lines) = parents::open(settings, &own)?;
     parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
-    let users = users_file::of(settings)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
-    extra.predecessor.as_ref().map(|predecessor| predecessor.wait_for_stores()).transpose()?;
-    let stores = stores::open(settings, &extra.locked, &mut random)?;
-    let selection = Selection::named(settings.disk.store_selection);
-    let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
-    let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
-    let keeper = with_switch(&mut purges);
-    let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
-    let seed = random.next_u64();
+    let before = (extra.predecessor.as_deref(), &extra.locked[..]);
+    let stored = OpenStores::open(settings, before, &mut random)?;
+    let OpenStores { stores, selection, purges, lists, keeper, clock } = stored;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
@@ -259,23 +265,22 @@ pub fn open(
         upstream,
         client_tls: certificates.as_ref().map(|certificates| certificates.tls.clone()),
         interception,
-        users: users.into(),
+        users: users_file::of(settings)?.into(),
         purge_token: token.clone(),
         object_limit: object_limit(settings, &stores),
         ..base
     };
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
     let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(&refused) as _, Arc::clone(&traffic) as _];
-    let log_sink = log.iter().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
-    let ring = transactions.iter().map(|ring| Arc::clone(&ring.sink) as Arc<dyn AccessSink>);
-    let sinks = extra.sink.into_iter().chain(own).chain(log_sink).chain(ring).collect();
+    let given = extra.sink.into_iter().chain(own);
+    let sinks = AllSinks::new(given, log.as_ref(), transactions.as_ref());
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
-        sink: Some(Arc::new(AllSinks(sinks))),
+        sink: Some(Arc::new(sinks)),
         sample: Some(Arc::clone(&whatif) as Arc<dyn AnswerSample>),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
@@ -287,7 +292,7 @@ pub fn open(
         token,
         certificates,
         directory_tls,
-        seed,
+        seed: random.next_u64(),
         stores,
         set,
         lists,
@@ -300,6 +305,36 @@ pub fn open(
         whatif,
         parents: parent_lines,
     })
+}
+
+/// The open stores, and what belongs to all of them.
+struct OpenStores {
+    stores: Vec<RunningStore>,
+    selection: Selection,
+    purges: Purges,
+    lists: Lists,
+    keeper: Arc<SwitchingKeeper>,
+    clock: Option<KeptClock>,
+}
+
+impl OpenStores {
+    /// Opens the stores. In an upgrade, first waits until the old process (`old`) has closed them.
+    /// `locked` has the store folders that this process has already locked.
+    fn open(
+        settings: &Settings,
+        (old, locked): (Option<&Predecessor>, &[Root]),
+        random: &mut Random,
+    ) -> Result<Self, Failure> {
+        old.map(Predecessor::wait_for_stores).transpose()?;
+        let stores = stores::open(settings, locked, random)?;
+        let selection = Selection::named(settings.disk.store_selection);
+        let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
+        let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
+        let keeper = with_switch(&mut purges);
+        let folders = stores.iter().map(|store| store.facts.folder.clone()).collect();
+        let clock = KeptClock::begin(folders)?;
+        Ok(Self { stores, selection, purges, lists, keeper, clock })
+    }
 }
 
 /// Returns the given interception, or the interception that the settings describe.

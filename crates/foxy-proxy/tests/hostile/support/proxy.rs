@@ -78,7 +78,14 @@ impl Proxy {
         change(&mut settings);
         let running = server::Proxy::start(
             settings,
-            Parts { store, purges: Purges::in_memory(), sink: None, resolver, sockets: Vec::new() },
+            Parts {
+                store,
+                purges: Purges::in_memory(),
+                sink: None,
+                sample: None,
+                resolver,
+                sockets: Vec::new(),
+            },
         )
         .expect("a proxy");
         Self { port: running.addresses()[0].port(), running }

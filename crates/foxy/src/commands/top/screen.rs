@@ -19,6 +19,9 @@ const MAX_STORES: usize = 3;
 const OUTCOME_LINES: u16 = 9;
 const FOLDER_WIDTH: usize = 16;
 
+/// An outcome, with its new requests since the last look and their latencies in buckets.
+type GrownOutcome<'a> = ((f64, Vec<(f64, f64)>), &'a Value);
+
 pub struct Screen<'a> {
     pub looks: &'a Looks,
     pub has_colours: bool,
@@ -157,7 +160,7 @@ impl Screen<'_> {
             .map(|outcome| (self.grown(outcome), outcome))
             .collect();
         rows.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
-        let row = |((grown, buckets), outcome): &((f64, Vec<(f64, f64)>), &Value)| {
+        let row = |((grown, buckets), outcome): &GrownOutcome<'_>| {
             let now = seconds.map_or(Value::Null, |seconds| (grown / seconds).into());
             let quantile = |share| time(&json!(quantile::of(buckets, share)));
             let name = outcome["name"].as_str().unwrap_or_default().to_owned();

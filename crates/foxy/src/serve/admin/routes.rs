@@ -80,7 +80,7 @@ pub async fn answer(
     if let Some(answer) = open_page(&request, operated) {
         return answer;
     }
-    if let Err(refused) = authorize(&request, connection, operated) {
+    if let Some(refused) = unauthorized(&request, connection, operated) {
         return refused;
     }
     let takes_long = request.target.path() == "/upgrade" || request.is_watched_reload();
@@ -209,27 +209,27 @@ async fn explain(request: &AdminRequest, operated: &dyn Operated) -> Answer {
     }
 }
 
-/// Checks whether the client may see or change stored responses. If a token is configured, the
-/// request must contain it. Otherwise the client must be on this machine.
-fn authorize(
+/// Returns the refusal if the client may not see and change stored responses. If a token is
+/// configured, the request must contain it. Otherwise the client must be on this machine.
+fn unauthorized(
     request: &AdminRequest,
     connection: &AdminConnection,
     operated: &dyn Operated,
-) -> Result<(), Answer> {
+) -> Option<Answer> {
     let sent = request.field("authorization").unwrap_or_default();
     match operated.token() {
-        Some(token) if token.matches_bearer(sent) => Ok(()),
+        Some(token) if token.matches_bearer(sent) => None,
         Some(_) => {
             let text = "send `Authorization: Bearer TOKEN` with the token of admin-token-file \
             (admin-token)\n";
             let fields = [("www-authenticate", "Bearer")];
-            Err(response(StatusCode::UNAUTHORIZED, TEXT, &fields, text))
+            Some(response(StatusCode::UNAUTHORIZED, TEXT, &fields, text))
         }
-        None if connection.client.is_loopback() => Ok(()),
+        None if connection.client.is_loopback() => None,
         None => {
             let text = "without admin-token-file, only a client on this machine may do that \
             (admin-loopback-only)";
-            Err(refusal(StatusCode::FORBIDDEN, text))
+            Some(refusal(StatusCode::FORBIDDEN, text))
         }
     }
 }

@@ -93,7 +93,7 @@ fn write_ring(path: &Path, entries: u64) {
     planted.sort_by_key(|entry| entry.end);
     let mut planted = planted.into_iter().peekable();
     let options = File::options().read(true).write(true).create(true).truncate(true).open(path);
-    let mut ring = RingWriter::open(options.expect("a file"), 64 << 20 | entries * 400);
+    let mut ring = RingWriter::open(options.expect("a file"), (64 << 20) | (entries * 400));
     let ring = ring.as_mut().expect("a ring");
     let (mut random, mut records) = (Random::new(28), Vec::new());
     for number in 0..entries {
