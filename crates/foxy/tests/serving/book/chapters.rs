@@ -51,7 +51,7 @@ const LEAP: Chapter = Chapter {
     prelude: "",
     settings: None,
     edits: &[
-        ("foxy leap --tls", "sleep 1; foxy leap --requests 50 --tls"),
+        ("foxy leap --tls", "WAIT http://127.0.0.1:3131/; foxy leap --requests 50 --tls"),
         ("foxy leap --direct", "sleep 1; foxy leap --requests 50 --direct"),
     ],
 };
