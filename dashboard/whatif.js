@@ -79,7 +79,7 @@ function tierCards(tier) {
       element("span", { class: `swatch ${series.class}` }), series.name))),
     element("p", { class: "note" }, `${bytes(tier.capacity)} with ${tier.policy}. Sample: 1 in ${
       number(1 / tier.sampled)} keys.`),
-    pointTable(title, "size", points, label));
+    pointTable(title, "share of the present size", points, label));
   const policies = others.length > 0 && element("div", { class: "card quiet" },
     element("h3", {}, "Other policies"),
     pointTable(`Other policies, with the present size of the ${tier.tier}`, "policy", others,
