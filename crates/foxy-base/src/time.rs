@@ -101,6 +101,28 @@ impl CivilTime {
     }
 }
 
+/// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar. Returns
+/// `None` if there is no such date (Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// `days_from_civil`).
+#[must_use]
+pub const fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if day < 1 || day > length {
+        return None;
+    }
+    // For this calculation, a year begins in March, so that the leap day is its last day.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Some(365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
+}
+
 impl fmt::Display for CivilTime {
     /// Writes the date as in ISO 8601, without the time of day: `2026-01-31`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,6 +133,21 @@ impl fmt::Display for CivilTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_day_comes_back_and_other_dates_do_not_exist() {
+        for day in 0..40_000 {
+            let date = CivilTime::of(WallTime::from_seconds(day * 86_400));
+            let year = i64::try_from(date.year).expect("small");
+            let found = days_since_epoch(year, date.month.into(), date.day.into());
+            assert_eq!(found, i64::try_from(day).ok(), "{date}");
+        }
+        assert_eq!(days_since_epoch(1969, 12, 31), Some(-1));
+        for (year, month, day) in [(2023, 2, 29), (1900, 2, 29), (2023, 4, 31), (2023, 13, 1)] {
+            assert_eq!(days_since_epoch(year, month, day), None, "{year}-{month}-{day}");
+        }
+        assert_eq!((days_since_epoch(2023, 0, 1), days_since_epoch(2023, 1, 0)), (None, None));
+    }
 
     #[test]
     fn differences_never_go_below_zero() {

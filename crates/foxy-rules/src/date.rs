@@ -1,6 +1,7 @@
 //! Parses and writes HTTP dates in three formats (RFC 9110 §5.6.7). Accepts names in any case, and
 //! a wrong weekday. Refuses all other deviations from the grammar.
 
+use foxy_base::time::days_since_epoch;
 use foxy_base::{CivilTime, WallTime};
 
 const FIFTY_YEARS_SECONDS: u64 = 50 * 31_556_952;
@@ -32,7 +33,7 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
     let pair = |at: usize| {
-        u64::from(text[at].wrapping_sub(b'0')) * 10 + u64::from(text[at + 1].wrapping_sub(b'0'))
+        i64::from(text[at].wrapping_sub(b'0')) * 10 + i64::from(text[at + 1].wrapping_sub(b'0'))
     };
     let month = MONTHS.iter().zip(1..).find(|(name, _)| *name.as_bytes() == text[8..11])?.1;
     let time = seconds(pair(12) * 100 + pair(14), month, pair(5), [pair(17), pair(20), pair(23)])?;
@@ -106,17 +107,17 @@ fn is_short_day(day: &str) -> bool {
 }
 
 /// Returns the number of a month, from 1 to 12.
-fn month_number(name: &str) -> Option<u64> {
+fn month_number(name: &str) -> Option<i64> {
     let at = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(name))?;
-    u64::try_from(at + 1).ok()
+    i64::try_from(at + 1).ok()
 }
 
-fn digits(text: &str, length: usize) -> Option<u64> {
+fn digits(text: &str, length: usize) -> Option<i64> {
     (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())?
 }
 
-fn time_of_day(text: &str) -> Option<[u64; 3]> {
+fn time_of_day(text: &str) -> Option<[i64; 3]> {
     let mut parts = text.split(':');
     let time = [digits(parts.next()?, 2)?, digits(parts.next()?, 2)?, digits(parts.next()?, 2)?];
     parts.next().is_none().then_some(time)
@@ -124,22 +125,13 @@ fn time_of_day(text: &str) -> Option<[u64; 3]> {
 
 /// Returns the time of a date, or `None` if the date does not exist. A leap second counts as the
 /// second before it.
-fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) -> Option<WallTime> {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if year < 1970 || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+fn seconds(year: i64, month: i64, day: i64, [hour, minute, second]: [i64; 3]) -> Option<WallTime> {
+    let days = days_since_epoch(year, month, day)?;
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // For this calculation, a year begins in March, so that the leap day is its last day.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days =
-        365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    Some(WallTime::from_seconds(((days * 24 + hour) * 60 + minute) * 60 + second.min(59)))
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second.min(59);
+    u64::try_from(seconds).ok().map(WallTime::from_seconds)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str) -> Option<Transaction<'_>> {
         Cow::Owned(text) => Cow::Owned(reason(text).to_owned()),
     };
     let transaction = Transaction {
-        end: time::iso(&line.time)?,
+        end: time::parse(&line.time)?,
         elapsed: line.elapsed_us,
         status: line.status,
         bytes: line.bytes,

@@ -1,6 +1,7 @@
 //! Squid's native format: `time elapsed client code/status bytes method URL user hierarchy type`.
 
 use super::meaning::{outcome, with_texts};
+use super::time;
 use crate::transaction::{Text, Transaction};
 
 pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {
@@ -9,14 +10,12 @@ pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {
     let (code, status) = words.next()?.split_once('/')?;
     let (bytes, method, url) = (words.next()?, words.next()?, words.next()?);
     let (user, hierarchy, kind) = (words.next(), words.next(), words.next());
-    let (seconds, fraction) = time.split_once('.')?;
-    let millis: u64 = fraction.get(..3).unwrap_or(fraction).parse().ok()?;
     let status = status.parse().ok()?;
     let (outcome, cut) = outcome(code, status, method);
     let (way, next) = hierarchy.and_then(|text| text.split_once('/')).unwrap_or_default();
     let is_parent = way.contains("PARENT") || way.contains("SIBLING");
     let transaction = Transaction {
-        end: seconds.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(millis)?,
+        end: time::parse(time)?,
         elapsed: elapsed.parse::<u64>().ok()?.checked_mul(1000),
         status,
         bytes: bytes.parse().ok()?,

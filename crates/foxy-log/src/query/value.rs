@@ -1,6 +1,7 @@
 //! Reads the values of a query: numbers, sizes, durations and times.
 
-use crate::lines::time::{civil, milliseconds};
+use crate::lines::time;
+use foxy_base::{CivilTime, WallTime};
 
 /// Reads a number of bytes, such as `10M`. Units are powers of 1024.
 pub(super) fn bytes(text: &str) -> Option<u64> {
@@ -45,18 +46,10 @@ pub(super) fn time(text: &str, now: u64) -> Option<u64> {
     }
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (date, clock) = match text.split_once(['T', ' ']) {
-        Some((date, clock)) => (Some(date), clock),
-        None if text.contains(':') => (None, text),
-        None => (Some(text), "00:00"),
+        Some((date, clock)) => (date.to_owned(), clock),
+        None if text.contains(':') => (CivilTime::of(WallTime(now)).to_string(), text),
+        None => (text.to_owned(), "00:00"),
     };
-    let day = match date {
-        None => now / 86_400_000 * 86_400_000,
-        Some(date) => {
-            let mut parts = date.split('-');
-            let mut part = || parts.next()?.parse::<u64>().ok();
-            let (year, month, day) = (part()?, part()?, part()?);
-            civil(year, month, day).filter(|_| parts.next().is_none())?
-        }
-    };
-    Some(day + milliseconds(clock)?)
+    let seconds = if clock.matches(':').count() == 1 { ":00" } else { "" };
+    time::parse(&format!("{date}T{clock}{seconds}"))
 }

@@ -1,7 +1,7 @@
 //! Parses lines of access logs: Squid's native format, and the Common and Combined Log Formats.
 
 use super::skip::{self, Answer, Entry, Skip};
-use super::timestamp;
+use foxy_base::log_time;
 
 /// Parses a line of Squid's native log: `time elapsed client code/status bytes method URL user
 /// hierarchy type`. The logged time is the end of the response. The logged bytes include the
@@ -11,7 +11,7 @@ pub(super) fn parse_squid(line: &str) -> Result<Entry<'_>, Skip> {
     let mut field = || fields.next().ok_or(Skip::MissingField);
     let (time, elapsed, client, code) = (field()?, field()?, field()?, field()?);
     let (bytes, method, url) = (field()?, field()?, field()?);
-    let time = timestamp::parse(time).ok_or(Skip::BadTime)?;
+    let time = log_time::parse(time).ok_or(Skip::BadTime)?;
     if elapsed.parse::<i64>().is_err() {
         return Err(Skip::BadTime);
     }
@@ -38,7 +38,7 @@ pub(super) fn parse_common(line: &str) -> Result<Entry<'_>, Skip> {
     let (request, rest) = until_quote(rest).ok_or(Skip::MissingField)?;
     let mut fields = rest.split_ascii_whitespace();
     let (status, bytes) = fields.next().zip(fields.next()).ok_or(Skip::MissingField)?;
-    let time = timestamp::common_log(date).ok_or(Skip::BadTime)?;
+    let time = log_time::common_log(date).ok_or(Skip::BadTime)?;
     let mut words = request.split_ascii_whitespace();
     let method = words.next().ok_or(Skip::NoUrl)?;
     let url = skip::url(words.next().unwrap_or(""))?;

@@ -4,7 +4,7 @@
 
 use super::report::ReadError;
 use super::skip::{self, Answer, Entry, Skip};
-use super::timestamp;
+use foxy_base::log_time;
 use std::borrow::Cow;
 
 /// Parses the rows of one file.
@@ -43,7 +43,7 @@ impl Csv {
             }))
         };
         let needed = |column| optional(column).and_then(|field| field.ok_or(Skip::MissingField));
-        let time = timestamp::parse(needed(Column::Time)?).ok_or(Skip::BadTime)?;
+        let time = log_time::parse(needed(Column::Time)?).ok_or(Skip::BadTime)?;
         let url = skip::url(needed(Column::Url)?)?;
         let size = needed(Column::Bytes)?;
         let client = optional(Column::Client)?.unwrap_or("");

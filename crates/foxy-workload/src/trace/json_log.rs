@@ -1,7 +1,7 @@
 //! Parses lines of foxy's JSON access log (`access-log-format = "json"`).
 
 use super::skip::{self, Entry, Skip};
-use super::timestamp;
+use foxy_base::log_time;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ pub(super) fn parse<T>(
     take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,
 ) -> Result<T, Skip> {
     let line: JsonLine<'_> = serde_json::from_str(line).map_err(|_| Skip::MissingField)?;
-    let time = timestamp::parse(&line.time).ok_or(Skip::BadTime)?;
+    let time = log_time::parse(&line.time).ok_or(Skip::BadTime)?;
     let url = skip::url(&line.url)?;
     let status = format!("{:03}", line.status);
     let answer = skip::answer(&line.method, &status, &line.body_bytes.to_string())?;

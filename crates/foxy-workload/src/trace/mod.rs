@@ -16,7 +16,6 @@ pub mod report;
 pub mod skip;
 pub mod statistics;
 pub mod synthetic;
-mod timestamp;
 pub mod write;
 
 pub use builder::{Builder, Names};

@@ -1,10 +1,11 @@
 //! Reads Apache Parquet with Snappy, gzip or LZ4. Decodes the columns that a trace needs, row by
 //! row. Reads the whole file into memory, because the description of its columns is at its end.
 
+use super::Builder;
 use super::csv::{Column, Columns};
 use super::report::{ReadError, ReadReport, is_damage};
 use super::skip::{self, Answer, Entry, Skip};
-use super::{Builder, timestamp};
+use foxy_base::log_time;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -126,19 +127,19 @@ fn text(field: &Field) -> Cow<'_, str> {
     }
 }
 
-/// Returns the time of a field. A timestamp has its own unit; [`timestamp::by_magnitude`] guesses
+/// Returns the time of a field. A timestamp has its own unit; [`log_time::by_magnitude`] guesses
 /// the unit of a number.
 fn time(field: &Field) -> Option<i64> {
     match field {
         Field::TimestampMicros(micros) => Some(*micros),
         Field::TimestampMillis(millis) => millis.checked_mul(1000),
-        Field::Long(number) => timestamp::by_magnitude(*number),
-        Field::ULong(number) => i64::try_from(*number).ok().and_then(timestamp::by_magnitude),
-        Field::Int(number) => timestamp::by_magnitude(i64::from(*number)),
-        Field::UInt(number) => timestamp::by_magnitude(i64::from(*number)),
-        Field::Double(seconds) => timestamp::from_seconds(*seconds),
-        Field::Float(seconds) => timestamp::from_seconds(f64::from(*seconds)),
-        Field::Str(text) => timestamp::parse(text),
+        Field::Long(number) => log_time::by_magnitude(*number),
+        Field::ULong(number) => i64::try_from(*number).ok().and_then(log_time::by_magnitude),
+        Field::Int(number) => log_time::by_magnitude(i64::from(*number)),
+        Field::UInt(number) => log_time::by_magnitude(i64::from(*number)),
+        Field::Double(seconds) => log_time::from_seconds(*seconds),
+        Field::Float(seconds) => log_time::from_seconds(f64::from(*seconds)),
+        Field::Str(text) => log_time::parse(text),
         _ => None,
     }
 }

@@ -1,11 +1,14 @@
 //! Parses times in logs to microseconds since the Unix epoch: seconds with a fraction, dates of the
 //! Common Log Format, and RFC 3339 dates. Time zones must be numeric offsets.
 
+use crate::time::days_since_epoch;
+
 const MICROS: i64 = 1_000_000;
 
 /// Parses an integer as in [`by_magnitude`], seconds with a fraction, or an RFC 3339 date. Drops
-/// digits below a microsecond.
-pub(super) fn parse(text: &str) -> Option<i64> {
+/// digits below a microsecond. Returns `None` if the text is no time.
+#[must_use]
+pub fn parse(text: &str) -> Option<i64> {
     seconds(text).or_else(|| rfc3339(text))
 }
 
@@ -15,7 +18,8 @@ fn seconds(text: &str) -> Option<i64> {
     };
     let plain = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let Some(seconds) = whole.parse::<i64>().ok().filter(|_| plain) else { return real(text) };
-    let micros: i64 = format!("{:0<6.6}", fraction).parse().ok()?;
+    let digits = &fraction[..fraction.len().min(6)];
+    let micros = digits.parse::<i64>().ok()? * 10_i64.pow(6 - digits.len() as u32);
     let micros = if whole.starts_with('-') { -micros } else { micros };
     seconds.checked_mul(MICROS)?.checked_add(micros)
 }
@@ -26,14 +30,18 @@ fn real(text: &str) -> Option<i64> {
     text.parse::<f64>().ok().filter(|_| digits).and_then(from_seconds)
 }
 
-pub(super) fn from_seconds(seconds: f64) -> Option<i64> {
+/// Converts seconds with a fraction. Returns `None` for a time over 280,000 years away.
+#[must_use]
+pub fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
 }
 
 /// Converts a number to microseconds, with its unit guessed from its magnitude. Numbers below 10^11
 /// (the year 5138) are seconds. Numbers below 10^14 are milliseconds, numbers below 10^17 are
-/// microseconds, and larger numbers are nanoseconds.
-pub(super) fn by_magnitude(number: i64) -> Option<i64> {
+/// microseconds, and larger numbers are nanoseconds. Returns
+/// `None` if the time does not fit.
+#[must_use]
+pub fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(MICROS),
         100_000_000_000..100_000_000_000_000 => number.checked_mul(1000),
@@ -42,14 +50,15 @@ pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     }
 }
 
-/// Parses a date such as `10/Oct/2000:13:55:36 -0700`.
-pub(super) fn common_log(text: &str) -> Option<i64> {
+/// Parses a date such as `10/Oct/2000:13:55:36 -0700`. Returns `None` if the text is no such date.
+#[must_use]
+pub fn common_log(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(':')?;
     let mut parts = date.split('/');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
     let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
     let (clock, offset) = rest.split_once(' ')?;
-    let days = days(number(year)?, i64::try_from(month).ok()? + 1, number(day)?)?;
+    let days = days_since_epoch(number(year)?, i64::try_from(month).ok()? + 1, number(day)?)?;
     in_zone(days, clock, offset)
 }
 
@@ -62,7 +71,7 @@ fn rfc3339(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let mut parts = date.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let days = days(number(year)?, number(month)?, number(day)?)?;
+    let days = days_since_epoch(number(year)?, number(month)?, number(day)?)?;
     let end = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     in_zone(days, rest[..end].trim_end(), &rest[end..])
 }
@@ -80,9 +89,12 @@ fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
         "" | "Z" | "z" => 0,
         _ => {
             let sign = if offset.starts_with('-') { -1 } else { 1 };
-            let digits: String = offset.get(1..)?.chars().filter(|&c| c != ':').collect();
-            let digits = number(&digits).filter(|_| digits.len() == 4)?;
-            sign * (digits / 100 * 60 + digits % 100)
+            let digits = offset.get(1..)?;
+            let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
+            if hours.len() != 2 || minutes.len() != 2 {
+                return None;
+            }
+            sign * (number(hours)? * 60 + number(minutes)?)
         }
     };
     Some(((days * 24 + hour) * 60 + minute - offset) * 60 * MICROS + second)
@@ -92,21 +104,6 @@ fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
 fn number(text: &str) -> Option<i64> {
     let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
-}
-
-/// Returns the days from 1 January 1970 to a date.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let lengths = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let length = *lengths.get(usize::try_from(month.checked_sub(1)?).ok()?)?;
-    if !(1..=length).contains(&day) {
-        return None;
-    }
-    let before = year - 1;
-    let leap_days = before.div_euclid(4) - before.div_euclid(100) + before.div_euclid(400);
-    let until_1970 = 719_162;
-    let months: i64 = lengths.iter().take(usize::try_from(month - 1).ok()?).sum();
-    Some(before * 365 + leap_days + months + day - 1 - until_1970)
 }
 
 #[cfg(test)]
