@@ -40,7 +40,7 @@ pub struct Point {
     pub was_full: bool,
 }
 
-/// What is known about all requests, sampled or not.
+/// The requests, bytes and hits of the whole traffic, sampled or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// Number of requests.

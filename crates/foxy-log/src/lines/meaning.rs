@@ -1,4 +1,4 @@
-//! What all formats of access logs need: the meaning of result codes and of `Cache-Status`.
+//! Explains result codes and `Cache-Status` values, for every format of access logs.
 
 use crate::transaction::{Text, Transaction};
 use std::borrow::Cow;

@@ -19,7 +19,8 @@ impl RangeTexts for HostSet {
         self.0.clone()
     }
 
-    /// Of two host patterns, one contains the other, or they have no host in common.
+    /// Returns the hosts that both sets have. Two host patterns have a host in common only if one
+    /// contains the other.
     fn intersection(&self, other: &Self) -> Self {
         let pairs = self.0.iter().flat_map(|a| other.0.iter().map(move |b| (a, b)));
         let mut common: Vec<String> = Vec::new();
