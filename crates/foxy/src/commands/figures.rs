@@ -1,4 +1,4 @@
-//! Writes figures of JSON values for people.
+//! Writes figures for people, many of them from JSON.
 
 use foxy_base::ByteSize;
 use serde_json::Value;
@@ -17,7 +17,21 @@ pub fn rate(value: &Value) -> String {
 }
 
 pub fn percent(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0))
+    share(value.as_f64())
+}
+
+/// Writes a share from 0 to 1 in percent.
+pub fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0))
+}
+
+/// Keeps the end of a long text, at most `longest` characters.
+pub fn end_of(text: &str, longest: usize) -> String {
+    let length = text.chars().count();
+    if length <= longest {
+        return text.to_owned();
+    }
+    format!("…{}", text.chars().skip(length + 1 - longest).collect::<String>())
 }
 
 pub fn bytes(value: &Value) -> String {
@@ -57,6 +71,12 @@ pub fn span(milliseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_keeps_its_end() {
+        let ends = ["abcd", "abcde", "ab…"].map(|text| end_of(text, 4));
+        assert_eq!(ends, ["abcd", "…cde", "ab…"]);
+    }
 
     #[test]
     fn a_span_has_one_unit() {

@@ -1,7 +1,8 @@
 //! `foxy log stats`: a summary of a log on one screen.
 
 use super::sources::{self, Counted, LogSource};
-use super::text::{self, duration, percent};
+use super::text::{self, duration};
+use crate::commands::figures::share;
 use crate::failure::Failure;
 use crate::terminal;
 use foxy_base::ByteSize;
@@ -86,7 +87,7 @@ fn shown(summary: &Summary, counted: &Counted) -> String {
     let quantile = |share| all.elapsed.quantile(share).map_or_else(|| "–".to_owned(), duration);
     let statuses = summary.statuses.sorted();
     let statuses = statuses.iter().take(SHOWN).map(|(status, totals)| {
-        format!("{status} {}", percent(Some(totals.requests as f64 / all.requests.max(1) as f64)))
+        format!("{status} {}", share(Some(totals.requests as f64 / all.requests.max(1) as f64)))
     });
     let mut text = format!(
         "{} to {}\n{} requests, {} by clients, {} failed or refused\nhits {}, of bytes {}; median \
@@ -96,8 +97,8 @@ fn shown(summary: &Summary, counted: &Counted) -> String {
         all.requests,
         ByteSize(all.bytes),
         all.errors,
-        percent(all.hit_ratio()),
-        percent(all.byte_ratio()),
+        share(all.hit_ratio()),
+        share(all.byte_ratio()),
         quantile(0.5),
         quantile(0.99),
         statuses.collect::<Vec<_>>().join(", "),

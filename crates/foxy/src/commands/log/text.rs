@@ -1,5 +1,6 @@
 //! Shows transactions, groups and fields as text or JSON.
 
+use crate::commands::figures::share;
 use foxy_base::ByteSize;
 use foxy_log::field::{self, FieldKind, Get};
 use foxy_log::group::Totals;
@@ -98,10 +99,6 @@ pub fn duration(micros: u64) -> String {
     }
 }
 
-pub fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
-}
-
 /// Returns a table of groups.
 pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
     let heads = [field, "requests", "hits", "errors", "bytes", "median", "p99", "origin p99"];
@@ -111,7 +108,7 @@ pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
         table.row(&[
             if value.is_empty() { "–".to_owned() } else { safe(value) },
             totals.requests.to_string(),
-            percent(totals.hit_ratio()),
+            share(totals.hit_ratio()),
             totals.errors.to_string(),
             ByteSize(totals.bytes).to_string(),
             quantile(totals.elapsed.quantile(0.5)),

@@ -1,8 +1,10 @@
 //! Prints the state of a running foxy for people, at most 80 columns wide.
 
-use crate::commands::figures::{bytes, count, number, percent, rate, time, uptime};
+use crate::commands::figures::{bytes, count, end_of, number, percent, rate, time, uptime};
 use foxy_report::Table;
 use serde_json::Value;
+
+const FOLDER_WIDTH: usize = 24;
 
 pub fn of(status: &Value) -> String {
     let mut parts = vec![head(status), requests(status), memory(status)];
@@ -71,7 +73,7 @@ fn stores(stores: &Value) -> Option<String> {
         let is_out = store["out_of_use"].as_bool().unwrap_or_default();
         let errors = count(&store["disk_errors"]);
         table.row(&[
-            shortened(store["folder"].as_str().unwrap_or_default()),
+            end_of(store["folder"].as_str().unwrap_or_default(), FOLDER_WIDTH),
             bytes(&store["used_bytes"]),
             bytes(&store["capacity_bytes"]),
             format!("{}/s", bytes(&store["read_bytes_per_second"])),
@@ -91,14 +93,4 @@ fn errors(errors: &Value) -> Option<String> {
         table.row(&[reason, format!("{}/s", rate(&error["per_second"])), count(&error["total"])]);
     }
     Some(table.render())
-}
-
-/// Keeps the end of a long path, which is the part that differs.
-fn shortened(path: &str) -> String {
-    const LONGEST: usize = 24;
-    let length = path.chars().count();
-    if length <= LONGEST {
-        return path.to_owned();
-    }
-    format!("…{}", path.chars().skip(length + 1 - LONGEST).collect::<String>())
 }

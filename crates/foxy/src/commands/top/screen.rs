@@ -3,7 +3,7 @@
 
 use super::map::{LEGEND, SmallMap};
 use super::watch::{Look, Looks};
-use crate::commands::figures::{bytes, count, percent, rate, time, uptime};
+use crate::commands::figures::{bytes, count, percent, rate, share, time, uptime};
 use crate::commands::quantile;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -86,8 +86,8 @@ impl Screen<'_> {
             format!(
                 "{}/s requests, {} hits, {} of bytes saved, {}/s to clients",
                 rate(&growth("requests")),
-                percent(&json!(self.hit_ratio(last))),
-                percent(&json!(saved)),
+                share(self.hit_ratio(last)),
+                share(saved),
                 bytes(&growth("client_sent_bytes")),
             ),
             format!(
@@ -179,7 +179,7 @@ impl Screen<'_> {
             let hits = hits.map(|(hits, requests)| hits / requests.max(1.0));
             let name = host["name"].as_str().unwrap_or_default();
             let width = usize::from(area.width).saturating_sub(16);
-            aligned(shortened(name, width), [percent(&host["share"]), percent(&json!(hits))])
+            aligned(shortened(name, width), [percent(&host["share"]), share(hits)])
         };
         let widths = [Constraint::Fill(1), Constraint::Length(7), Constraint::Length(7)];
         let heading = aligned("host".into(), ["share", "hits"].map(str::to_owned));

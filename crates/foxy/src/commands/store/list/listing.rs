@@ -107,6 +107,7 @@ impl Listing {
             return lines.join("\n");
         }
         lines.push(match found - shown {
+            0 if *found == 1 => format!("1 object, {}", ByteSize(*bytes)),
             0 => format!("{found} objects, {}", ByteSize(*bytes)),
             more => format!(
                 "and {more} more; {found} objects in all, {}; --limit or --all shows more",
