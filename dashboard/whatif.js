@@ -96,10 +96,14 @@ export function whatIfView() {
     asked = Date.now();
     try {
       const report = await ask("/data/whatif");
+      if (report.tiers.length === 0) {
+        show(result, element("p", { class: "note" }, "The setting what-if is off."));
+        return;
+      }
       const lost = report.lost > 0
         ? ` ${number(report.lost)} sampled requests were lost, because there were too many.` : "";
-      const note = `Estimates from a sample of ${number(report.requests)} requests, with 95 % `
-        + `intervals. The hits of 1× are counted. A * marks a size that was not full yet.${lost}`;
+      const note = `Estimates for ${number(report.requests)} requests, from a sample of keys, with `
+        + `95 % intervals. The hits of 1× are counted. A * marks a size that was not full yet.${lost}`;
       show(result, element("p", { class: "note" }, note), report.tiers.flatMap(tierCards));
     } catch (refusal) {
       show(result, element("p", { class: "refused" }, refusal.message));

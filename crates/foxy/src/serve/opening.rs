@@ -36,7 +36,6 @@ use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink, Finished};
 use foxy_proxy::request::mode::Mode;
-use foxy_proxy::request::sample::AnswerSample;
 use foxy_proxy::server::handle::ProxyHandle;
 use foxy_proxy::server::listener::{ListenerKind, SharedListener};
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
@@ -281,7 +280,7 @@ pub fn open(
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
         sink: Some(Arc::new(sinks)),
-        sample: Some(Arc::clone(&whatif) as Arc<dyn AnswerSample>),
+        sample: whatif.sample(),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
     };

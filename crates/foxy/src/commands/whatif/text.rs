@@ -1,17 +1,23 @@
 //! Prints the curves for people, at most 80 columns wide.
 
+use crate::commands::figures::{end_of, share};
 use crate::serve::whatif::report::{HostReport, PointReport, Share, TierReport, WhatIfReport};
 use foxy_base::ByteSize;
 use foxy_report::Table;
 
+const HOST_WIDTH: usize = 20;
+
 pub fn of(report: &WhatIfReport) -> String {
-    let WhatIfReport { requests, bytes, lost, .. } = report;
+    let WhatIfReport { requests, bytes, lost, tiers } = report;
+    if tiers.is_empty() {
+        return "this foxy takes no sample of requests; set what-if = \"on\"".to_owned();
+    }
     let mut text =
         format!("{requests:.0} requests that a cache could answer, {}\n", size(*bytes as u64));
     if *lost > 0 {
         text.push_str(&format!("{lost} sampled requests were lost, because there were too many\n"));
     }
-    let tiers = report.tiers.iter().map(tier).collect::<Vec<_>>();
+    let tiers = tiers.iter().map(tier).collect::<Vec<_>>();
     text.push('\n');
     text.push_str(&tiers.join("\n"));
     text.trim_end().to_owned()
@@ -51,9 +57,9 @@ fn cells(name: &str, capacity: &str, point: &PointReport) -> [String; 6] {
     [
         name.into(),
         capacity.into(),
-        percent(hits.value),
+        share(Some(hits.value)),
         margin(hits),
-        percent(byte_hits.value),
+        share(Some(byte_hits.value)),
         margin(byte_hits),
     ]
 }
@@ -64,28 +70,15 @@ fn hosts(tier: &TierReport) -> String {
     let head: Vec<String> = ["host".into(), "requests".into()].into_iter().chain(factors).collect();
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     for HostReport { host, requests, points, .. } in &tier.hosts {
-        let hits = points.iter().map(|(hits, _)| percent(hits.value));
-        let row = [shortened(host), format!("{requests:.0}")].into_iter().chain(hits);
+        let hits = points.iter().map(|(hits, _)| share(Some(hits.value)));
+        let row = [end_of(host, HOST_WIDTH), format!("{requests:.0}")].into_iter().chain(hits);
         table.row(&row.collect::<Vec<_>>());
     }
     table.render()
 }
 
-fn shortened(host: &str) -> String {
-    const LONGEST: usize = 20;
-    let length = host.chars().count();
-    if length <= LONGEST {
-        return host.to_owned();
-    }
-    format!("…{}", host.chars().skip(length + 1 - LONGEST).collect::<String>())
-}
-
 fn size(bytes: u64) -> String {
     ByteSize(bytes).to_string()
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 /// Returns half the width of the 95 % interval, in percentage points. Returns nothing if the value
@@ -99,7 +92,7 @@ fn margin(share: &Share) -> String {
 mod tests {
     use super::*;
 
-    fn share(value: f64, half: f64) -> Share {
+    fn within(value: f64, half: f64) -> Share {
         Share { value, low: value - half, high: value + half }
     }
 
@@ -109,8 +102,8 @@ mod tests {
             factor,
             policy: policy.into(),
             capacity: (factor * 1e9) as u64,
-            hits: share(0.5, 0.012),
-            byte_hits: share(0.25, 0.0),
+            hits: within(0.5, 0.012),
+            byte_hits: within(0.25, 0.0),
             keys: 7,
             was_full,
         };
@@ -128,9 +121,11 @@ mod tests {
                 host: "a-host-with-a-very-long-name.test".into(),
                 requests: 1e6,
                 bytes: 1e9,
-                points: vec![(share(0.1, 0.0), share(0.2, 0.0)); 2],
+                points: vec![(within(0.1, 0.0), within(0.2, 0.0)); 2],
             }],
         };
+        let none = WhatIfReport { requests: 0.0, bytes: 0.0, lost: 0, tiers: Vec::new() };
+        assert!(of(&none).contains("what-if = \"on\""));
         let report = WhatIfReport { requests: 2e6, bytes: 3e12, lost: 5, tiers: vec![tier] };
         let text = of(&report);
         for part in [

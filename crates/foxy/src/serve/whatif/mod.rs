@@ -39,8 +39,10 @@ const MAX_QUEUE: usize = 2048;
 /// The thread collects requests for this time, so that it wakes rarely.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 
-/// Limits on the memory of the simulated caches of a tier, in bytes.
-const MEMORY_LIMITS: (u64, u64) = (4 << 20, 9 << 20);
+/// Limits on the memory of the simulated caches of a tier, in bytes. Between them, the caches take
+/// this part of the setting `memory`.
+const MEMORY_LIMITS: (u64, u64) = (512 << 10, 9 << 20);
+const MEMORY_PART: u64 = 64;
 
 /// Estimated bytes that a stored response takes besides its body and its head.
 const DISK_OVERHEAD: u64 = 100;
@@ -89,7 +91,7 @@ impl SimulatedTier {
     }
 }
 
-/// What the proxy has counted for a tier.
+/// The counted requests, bytes and hits of each tier.
 type TierTotals = Vec<Totals>;
 
 struct Simulation {
@@ -128,13 +130,16 @@ impl SharedSample {
 pub struct WhatIf {
     shared: Arc<SharedSample>,
     queue: SyncSender<QueuedRequest>,
+    is_on: bool,
 }
 
 impl WhatIf {
-    /// Starts the thread. It ends when the value is dropped.
+    /// Starts the thread, unless the settings want no estimates. The thread ends when the value is
+    /// dropped.
     pub fn start(settings: &Settings, stores: &[RunningStore]) -> Result<Self, Failure> {
         let now = clock::monotonic();
-        let tiers = tiers(settings, stores);
+        let is_on = settings.operation.what_if == "on";
+        let tiers = if is_on { tiers(settings, stores) } else { Vec::new() };
         let forgotten = tiers.iter().map(|_| Totals::default()).collect();
         let simulation = Simulation { tiers, forgotten, halved: now, looked: now, seen: 0 };
         let shared = Arc::new(SharedSample {
@@ -145,12 +150,19 @@ impl WhatIf {
             lost: AtomicU64::new(0),
         });
         let (queue, receiver) = sync_channel(MAX_QUEUE);
-        let thread = std::thread::Builder::new().name("foxy-whatif".into());
-        let sample = Arc::clone(&shared);
-        thread.spawn(move || simulate(&receiver, &sample)).map_err(|error| {
-            Failure::Failed(format!("cannot start the thread of the what-if curves: {error}"))
-        })?;
-        Ok(Self { shared, queue })
+        if is_on {
+            let thread = std::thread::Builder::new().name("foxy-whatif".into());
+            let sample = Arc::clone(&shared);
+            thread.spawn(move || simulate(&receiver, &sample)).map_err(|error| {
+                Failure::Failed(format!("cannot start the thread of the what-if curves: {error}"))
+            })?;
+        }
+        Ok(Self { shared, queue, is_on })
+    }
+
+    /// Returns the receiver of the sample, unless the settings want no estimates.
+    pub fn sample(self: &Arc<Self>) -> Option<Arc<dyn AnswerSample>> {
+        self.is_on.then(|| Arc::clone(self) as Arc<dyn AnswerSample>)
     }
 
     /// Lets further requests into the sample, and adapts the rate. The caller must call this
@@ -243,7 +255,7 @@ fn combined(a: &Totals, b: &Totals, of: impl Fn(f64, f64) -> f64) -> Totals {
 
 fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
     let memory = settings.memory.size.0;
-    let limit = (memory / 8).clamp(MEMORY_LIMITS.0, MEMORY_LIMITS.1);
+    let limit = (memory / MEMORY_PART).clamp(MEMORY_LIMITS.0, MEMORY_LIMITS.1);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
     let disk = stores.first().map(|first| {

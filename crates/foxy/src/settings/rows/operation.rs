@@ -46,6 +46,12 @@ settings! {
         ("always", "all answers"),
     ]), Fixed("asked");
 
+    /// Whether foxy estimates the hits of other cache sizes and policies, for `foxy whatif`.
+    what_if: given &'static str = "what-if" flag "what-if", choice(&[
+        ("on", "estimates, with up to 18 MiB"),
+        ("off", "no estimates"),
+    ]), Fixed("on");
+
     /// foxy's own messages that appear on standard error.
     log_level: given &'static str = "log-level" flag "log-level", choice(&[
         ("error", "errors that stop foxy"),

@@ -1,4 +1,4 @@
-//! Tests the admin server against hostile clients.
+//! Tests the admin server: against hostile clients, and with estimates switched off.
 
 use crate::support::{Foxy, request};
 use std::io::{ErrorKind, Read, Write};
@@ -41,4 +41,14 @@ fn one_bad_field_among_good_ones_refuses_a_request() {
     assert_eq!(status(own), 200);
     assert_eq!(status(&format!("{own}Sec-Fetch-Site: cross-site\r\n")), 403);
     assert_eq!(status(&format!("{own}Origin: http://localhost\r\nOrigin: null\r\n")), 403);
+}
+
+#[test]
+fn estimates_of_other_caches_can_be_switched_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (value, has_curves) in [("on", true), ("off", false)] {
+        let foxy = Foxy::start(&folder.path().join(value), &["--what-if", value]);
+        let report = foxy.admin("/data/whatif").body;
+        assert_eq!(!report.contains("\"tiers\":[]"), has_curves, "{value}: {report}");
+    }
 }
