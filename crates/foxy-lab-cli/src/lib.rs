@@ -8,6 +8,7 @@ mod collector;
 mod commands;
 mod experiment;
 mod fault;
+mod floor;
 mod folder;
 mod logs;
 mod measured;

@@ -4,6 +4,7 @@ pub mod collector;
 pub mod compare;
 pub mod disk;
 pub mod figure;
+pub mod floor;
 pub mod leap;
 pub mod load;
 pub mod origin;
@@ -26,6 +27,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry { command: collector::command, run: collector::run },
     Entry { command: load::command, run: load::run },
     Entry { command: compare::command, run: compare::run },
+    Entry { command: floor::command, run: floor::run },
     Entry { command: origin::command, run: origin::run },
     Entry { command: passthrough::command, run: passthrough::run },
     Entry { command: peak::command, run: peak::run },

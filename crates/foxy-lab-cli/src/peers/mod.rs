@@ -4,6 +4,7 @@
 mod apache;
 pub mod choice;
 pub mod control_group;
+mod floor;
 mod foxy;
 mod helper;
 mod nginx;
@@ -116,7 +117,7 @@ pub struct Peer {
     pub plan: fn(&Description) -> Plan,
 }
 
-pub const PEERS: [Peer; 6] = [
+pub const PEERS: [Peer; 7] = [
     Peer {
         stores: foxy::stores,
         ..peer("foxy", None, "", "--version", Disks::Several, Ends::Http2, foxy::plan)
@@ -145,6 +146,7 @@ pub const PEERS: [Peer; 6] = [
         trafficserver::plan,
     ),
     peer("apache2", Some("apache2"), "apache2", "-v", Disks::One, Ends::Http2, apache::plan),
+    peer("floor", None, "", "--version", Disks::One, Ends::Nothing, floor::plan),
 ];
 
 const fn peer(
@@ -179,7 +181,7 @@ impl Peer {
         }
     }
 
-    pub const fn is_foxy(&self) -> bool {
+    pub const fn is_part_of_foxy(&self) -> bool {
         self.program.is_none()
     }
 

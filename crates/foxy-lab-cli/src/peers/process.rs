@@ -49,7 +49,7 @@ impl Running {
         limit: Option<&ControlGroup>,
     ) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("{}: {what}: {error}", peer.name);
-        let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };
+        let user = if peer.is_part_of_foxy() { Ok(None) } else { unprivileged() };
         let user = user.map_err(|error| failed("no user to run as", error))?;
         lay_out(description, plan, user)
             .map_err(|error| failed("the proxy's folder cannot be made", error))?;
