@@ -10,8 +10,8 @@ pub fn reason(cache_status: &str) -> &str {
 
 /// Returns a parameter of a `Cache-Status` value.
 pub(super) fn parameter<'a>(cache_status: &'a str, name: &str) -> Option<&'a str> {
-    let mut parts = cache_status.split("; ");
-    parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+    let mut parts = cache_status.split(';');
+    parts.find_map(|part| part.trim_start().strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Returns the outcome that a result code of Squid means, and the reason why the answer is

@@ -60,8 +60,11 @@ impl AccessSink for TransactionLog {
         let selected = SELECTOR.with(|selector| {
             selector.select((is_error(finished), outcome), finished.elapsed, finished.now)
         });
-        SELECTED.set(selected);
-        selected.is_some()
+        let is_selected = selected.is_some();
+        if is_selected {
+            SELECTED.set(selected);
+        }
+        is_selected
     }
 }
 
