@@ -108,9 +108,9 @@ impl Progress {
         self.given_id.replace(Some(id.into()));
     }
 
-    /// Adds a `Server-Timing` field to the answer.
-    pub(crate) fn time(&self) {
-        self.is_timed.set(true);
+    /// Decides whether the answer has a `Server-Timing` field.
+    pub(crate) fn time(&self, is_timed: bool) {
+        self.is_timed.set(is_timed);
     }
 
     /// Returns the value of the field `Server-Timing` for an answer that begins now, if it has this
@@ -326,7 +326,7 @@ mod tests {
         let (progress, outcome) = (Progress::default(), CacheStatus::Local { detail: "trace" });
         assert_eq!(progress.server_timing(outcome), None);
         progress.restart(1, clock::monotonic());
-        progress.time();
+        progress.time(true);
         let (connect, first_byte) = (Duration::from_micros(1500), Duration::from_millis(20));
         let times = Some(OriginTimes { connect, first_byte });
         progress.answered_by(Responder { times, ..Responder::default() });

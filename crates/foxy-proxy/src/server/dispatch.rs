@@ -176,6 +176,9 @@ fn planned(
     if steering.names.is_some() {
         sender.decided_by(steering.names);
     }
+    if let Some(is_timed) = steering.server_timing {
+        sender.with_progress(|progress| progress.time(is_timed));
+    }
     let client = LimitedClient::new(asker.user.as_ref(), asker.client.into());
     let refusal = refusal.or(steering.refusal).or_else(|| {
         let wait = settings.rules.admit(steering.rate, &client).err()?;

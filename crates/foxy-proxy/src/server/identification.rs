@@ -49,7 +49,7 @@ pub(crate) fn identify(
     }
     let asked = asked(worker, head, peer);
     if asked == Asked::Times || settings.server_timing == ServerTiming::Always {
-        sender.with_progress(Progress::time);
+        sender.with_progress(|progress| progress.time(true));
     }
     asked
 }

@@ -29,6 +29,8 @@ pub(crate) struct Steering {
     pub(crate) rate: Option<usize>,
     /// Position of the rule that limits how many bytes per second the client receives.
     pub(crate) bandwidth: Option<usize>,
+    /// Whether the answer has a `Server-Timing` field. `None` if no rule decided.
+    pub(crate) server_timing: Option<bool>,
 }
 
 /// Applies the operator's rules to a request. Rules may change the request's head. `over` is the
@@ -74,10 +76,17 @@ pub(crate) fn steer(
     let names: Vec<&str> =
         decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
-    let rate = decision.position(Effect::RateLimit);
-    let bandwidth = decision.position(Effect::BandwidthLimit);
-    let (bypasses, upstream) = (decision.bypasses(), decision.upstream().cloned());
-    Steering { refusal, message, bypasses, upstream, decided, names, rate, bandwidth }
+    Steering {
+        refusal,
+        message,
+        bypasses: decision.bypasses(),
+        upstream: decision.upstream().cloned(),
+        decided,
+        names,
+        rate: decision.position(Effect::RateLimit),
+        bandwidth: decision.position(Effect::BandwidthLimit),
+        server_timing: decision.server_timing(),
+    }
 }
 
 /// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a

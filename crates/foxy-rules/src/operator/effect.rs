@@ -74,6 +74,8 @@ pub struct Effects {
     pub rate_limit: Option<RequestRate>,
     /// Highest rate of bytes that foxy sends to each client.
     pub bandwidth_limit: Option<Bandwidth>,
+    /// Whether the answer has a `Server-Timing` field.
+    pub server_timing: Option<bool>,
     /// Patterns for names of query parameters that the cache key leaves out.
     pub query_ignore: Option<Vec<Pattern>>,
     /// Patterns for names of the only query parameters that the cache key keeps.
@@ -146,6 +148,8 @@ effects! {
     RateLimit = rate_limit, "rate-limit";
     /// Limits the bytes that each client receives.
     BandwidthLimit = bandwidth_limit, "bandwidth-limit";
+    /// Adds a `Server-Timing` field to the answer, or leaves it out.
+    ServerTiming = server_timing, "server-timing";
     /// Leaves query parameters out of the cache key.
     QueryIgnore = query_ignore, "query-ignore";
     /// Keeps only certain query parameters in the cache key.
@@ -188,6 +192,7 @@ impl Effect {
                 | Self::Login
                 | Self::RateLimit
                 | Self::BandwidthLimit
+                | Self::ServerTiming
         )
     }
 

@@ -27,7 +27,7 @@ pub struct Decision<'r> {
 
 /// The effects about which one rule decides alone. For changes to header fields, one rule decides
 /// about each field.
-const REQUEST_EFFECTS: [Effect; 7] = [
+const REQUEST_EFFECTS: [Effect; 8] = [
     Effect::Access,
     Effect::Bypass,
     Effect::Rewrite,
@@ -35,6 +35,7 @@ const REQUEST_EFFECTS: [Effect; 7] = [
     Effect::Login,
     Effect::RateLimit,
     Effect::BandwidthLimit,
+    Effect::ServerTiming,
 ];
 
 impl<'r> Decision<'r> {
@@ -71,6 +72,11 @@ impl<'r> Decision<'r> {
     /// Returns the upstream that receives the request. `None` means that no rule decided.
     pub fn upstream(&self) -> Option<&'r Upstream> {
         self.effects(Effect::Upstream)?.upstream.as_ref()
+    }
+
+    /// Returns whether the answer has a `Server-Timing` field. `None` means that no rule decided.
+    pub fn server_timing(&self) -> Option<bool> {
+        self.effects(Effect::ServerTiming)?.server_timing
     }
 
     /// Returns the changes to the fields of the request, at most one for each name.

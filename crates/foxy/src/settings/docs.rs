@@ -67,8 +67,9 @@ In patterns `*` is any text, `?` a character, `[a-z]` one of several, `{a,b}` an
 Servers may read the path `/x/.git/../y` or the method `get` in two ways. If one reading matches, \
 `deny` applies; `allow` and `login = false` need both.
 
-All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit` and \
-`bandwidth-limit` may depend on `client`, `method`, `header`, `days` and `hours`. \
+All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit`, \
+`bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, `days` and \
+`hours`. \
 `request-header-…` may too if the rule also has `bypass = true`. Rules about responses, and \
 `foxy purge`, see the URL of the cache key, after \
 `rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.

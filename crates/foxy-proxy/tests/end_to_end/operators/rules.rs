@@ -1,8 +1,10 @@
 //! Tests the effects of the operator's rules on clients, the cache and the origin.
 
 use crate::bench::{TestProxy, proxy_with};
+use crate::explaining::explain;
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::core::rules::RulesInForce;
+use foxy_proxy::settings::ServerTiming;
 use foxy_rules::operator::{
     Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, Rewrite,
 };
@@ -117,6 +119,34 @@ fn a_bypass_neither_uses_nor_fills_the_cache() {
     }
     proxy.get(&origin.url("/x"), "");
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("hit"));
+}
+
+#[test]
+fn a_rule_decides_which_answers_tell_their_times() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let told = |times| Effects { server_timing: Some(times), ..Effects::default() };
+    let list =
+        vec![("quiet", path("/q"), told(false)), ("slow", client("127.0.0.2/32"), told(true))];
+    let names = |address: [u8; 4], target: &str, proxy: &TestProxy| {
+        let request = format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", origin.url(target));
+        let answer = proxy.connect_from(address).ask(&request);
+        answer.header("server-timing").split(';').next().unwrap_or_default().to_owned()
+    };
+    let asked = proxy(list.clone());
+    for (address, target, expected) in
+        [([127, 0, 0, 2], "/x", "cache"), ([127, 0, 0, 3], "/x", ""), ([127, 0, 0, 2], "/q", "")]
+    {
+        assert_eq!(names(address, target, &asked), expected, "{address:?} {target}");
+    }
+    let explained = explain(&asked, &origin.url("/q"), "").to_string();
+    assert!(explained.contains("quiet") && explained.contains("server-timing"), "{explained}");
+    let list = RulesInForce::new(rules(list));
+    let always = proxy_with(|settings| {
+        settings.rules = list;
+        settings.server_timing = ServerTiming::Always;
+    });
+    assert_eq!(names([127, 0, 0, 3], "/x", &always), "cache");
+    assert_eq!(names([127, 0, 0, 3], "/q", &always), "");
 }
 
 #[test]

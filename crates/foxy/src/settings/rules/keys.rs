@@ -117,6 +117,12 @@ pub const KEYS: &[RuleKey] = &[
     ),
     RuleKey(
         Effect,
+        "server-timing",
+        "true",
+        "Whether the answer has a `Server-Timing` field, whatever the setting says.",
+    ),
+    RuleKey(
+        Effect,
         "query-ignore",
         "[\"utm_*\", \"signature\"]",
         "Query parameters that the cache key leaves out. The origin still receives them, so its \
