@@ -3,6 +3,7 @@
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::serve::WATCH_TIME;
+use crate::serve::reload::LIVE;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
@@ -11,13 +12,14 @@ pub fn command() -> Command {
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let command = Command::new("reload")
         .about("Make a running foxy read its configuration again")
-        .long_about(
+        .long_about(format!(
             "Make a running foxy read its configuration again. foxy first checks the whole \
              configuration. Then it applies all changes and prints them. foxy changes nothing if \
-             the configuration has a mistake or a change needs a restart. Rules, allow-client, \
-             purge-from and negative-lifetime can change while foxy runs. SIGHUP does the same, and \
-             also reads certificates and opens logs again.",
-        )
+             the configuration has a mistake or a change needs a restart. These can change while \
+             foxy runs: rules, origins, users, {}. SIGHUP does the same, and also reads \
+             certificates and opens logs again.",
+            LIVE.map(|(key, _)| key).join(", ")
+        ))
         .arg(switch("json").help("Print one JSON object instead of text"))
         .arg(switch("watch").help(
             "Watch for 30 seconds, and take the change back if foxy answers many more requests \

@@ -14,7 +14,7 @@ mod parents;
 pub mod process;
 mod proxy_settings;
 pub mod purge;
-mod reload;
+pub mod reload;
 mod reload_watch;
 mod served;
 mod socket_file;

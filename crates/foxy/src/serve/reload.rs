@@ -17,9 +17,20 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Keys of the settings that a reload can change. A reload can also change rules, origins and
-/// users.
-const LIVE: [&str; 4] = ["allow-client", "negative-lifetime", "purge-from", "users-file"];
+/// A setting that a reload can change: its key, and a function that copies its value.
+type LiveSetting = (&'static str, fn(&mut Settings, &Settings));
+
+/// The settings that a reload can change. A reload can also change rules, origins and users.
+pub const LIVE: [LiveSetting; 4] = [
+    ("allow-client", |to, from| to.access.allow_client.clone_from(&from.access.allow_client)),
+    ("negative-lifetime", |to, from| to.disk.negative_lifetime = from.disk.negative_lifetime),
+    ("purge-from", |to, from| to.access.purge_from.clone_from(&from.access.purge_from)),
+    ("users-file", |to, from| to.access.users_file.clone_from(&from.access.users_file)),
+];
+
+fn is_live(key: &str) -> bool {
+    LIVE.iter().any(|(live, _)| *live == key)
+}
 
 /// Function that reads the configuration again, from the file, environment and arguments with
 /// which foxy started.
@@ -109,7 +120,7 @@ impl Reloader {
 
     /// Returns all settings as JSON, with the places where they were written.
     pub fn configuration(&self) -> Value {
-        configuration::as_json(&mut self.current.borrow_mut(), |key| LIVE.contains(&key))
+        configuration::as_json(&mut self.current.borrow_mut(), is_live)
     }
 
     /// Returns the path of the configuration file. Returns `None` if foxy read no file.
@@ -188,10 +199,7 @@ fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     if old.origins.is_empty() == new.origins.is_empty() {
         expected.origins.clone_from(&new.origins);
     }
-    expected.access.allow_client.clone_from(&new.access.allow_client);
-    expected.access.users_file.clone_from(&new.access.users_file);
-    expected.access.purge_from.clone_from(&new.access.purge_from);
-    expected.disk.negative_lifetime = new.disk.negative_lifetime;
+    LIVE.iter().for_each(|(_, copy)| copy(&mut expected, new));
     expected == *new
 }
 
@@ -239,7 +247,7 @@ fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
         loaded.values().into_iter().filter_map(of).collect()
     };
     let (old_values, new_values) = (valued(old), valued(new));
-    changes.extend(differing(&old_values, &new_values, |key| LIVE.contains(&key)));
+    changes.extend(differing(&old_values, &new_values, is_live));
     changes
 }
 
@@ -324,7 +332,7 @@ fn differing(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::load;
+    use crate::settings::{load, rows};
     use foxy_cli::machine::Machine;
 
     fn loaded(content: &str) -> Loaded {
@@ -347,6 +355,17 @@ mod tests {
             shown("allow-client = \"10.0.0.0/8\"", "workers = 3"),
             ["restart: workers: 0 → 3", "allow-client: [\"10.0.0.0/8\"] → []"]
         );
+    }
+
+    #[test]
+    fn each_setting_that_a_reload_changes_exists_and_is_in_the_manual() {
+        let manual = include_str!("../../../../docs/operation.md");
+        let (_, section) = manual.split_once("\n### Changed settings\n").expect("a section");
+        let section = section.split("\n###").next().expect("a text");
+        for (key, _) in LIVE {
+            assert!(rows::all().any(|setting| setting.key == key), "{key} is no setting");
+            assert!(section.contains(&format!("`{key}`")), "docs/operation.md lacks {key}");
+        }
     }
 
     #[test]
