@@ -3,7 +3,7 @@
 //! operations of a store.
 
 use crate::slotted::plan;
-use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
+use crate::{PolicyName, SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
@@ -250,6 +250,16 @@ impl SchemeRow {
     /// fixed order of eviction.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
+    }
+
+    /// Returns the replacement policy that the storage scheme follows. `chosen` is the policy in the
+    /// settings.
+    pub fn policy(&self, chosen: PolicyName) -> PolicyName {
+        match self.kind {
+            Kind::StreamPacketizer | Kind::Ufs(_) => chosen,
+            Kind::Null | Kind::Slotted(_) => PolicyName::Lru,
+            Kind::Webcosm => PolicyName::Webcosm,
+        }
     }
 
     /// Returns whether the store's disk space grows as it fills, with no preallocated file. The

@@ -260,12 +260,7 @@ fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
     let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
     let disk = stores.first().map(|first| {
         let capacity = stores.iter().map(usable).sum();
-        let policy = match first.facts.scheme {
-            SchemeName::Webcosm => PolicyName::Webcosm,
-            SchemeName::Coss => PolicyName::Lru,
-            scheme if scheme.row().takes_policy() => settings.disk.policy,
-            _ => PolicyName::Fifo,
-        };
+        let policy = first.facts.scheme.row().policy(settings.disk.policy);
         let object_limit = stores.iter().map(|store| store.object_limit).max().unwrap_or(u64::MAX);
         let tier = Tier { capacity, policy, object_limit };
         SimulatedTier {
