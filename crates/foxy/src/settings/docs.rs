@@ -35,11 +35,10 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Each section below gives the meaning of a setting, its flag, its bounds and its default. Sizes are \
-written `512M`, `10G` or `2TiB`; units are binary. Times are written `500ms`, `30s`, `5m`, `2h` or \
-`1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value \
-or an array. A flag marked … takes a list if you repeat it. The table `[timeouts]` contains the \
-settings named `timeouts.NAME`; other tables work alike.
+Sizes are written `512M`, `10G` or `2TiB`; units are binary. Times are written `500ms`, `30s`, \
+`5m`, `2h` or `1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a \
+list is one value or an array. A flag marked … takes a list if you repeat it. The table \
+`[timeouts]` contains the settings named `timeouts.NAME`; other tables work alike.
 ";
 
 const RULES: &str = "

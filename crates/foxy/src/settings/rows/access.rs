@@ -29,9 +29,9 @@ settings! {
 
     /// File with the secret word that the admin server requires as `Authorization: Bearer WORD`,
     /// except for `/metrics` and `/healthz`. A client whose address is not in `purge-from` may send
-    /// PURGE to the proxy with this word in `Proxy-Authorization` or `Authorization`. foxy reads
-    /// the file at start-up. foxy does not start if every user may read the file, or other users
-    /// may change it (`chmod 600`).
+    /// PURGE to the proxy with this word in `Proxy-Authorization` or `Authorization`. foxy reads it
+    /// at start-up, and does not start if every user may read it, or other users may change it
+    /// (`chmod 600`).
     admin_token_file: optional PathBuf = "admin-token-file" flag "admin-token-file",
         File, Nothing("every client on this machine that can connect to `admin` may purge and explain");
 

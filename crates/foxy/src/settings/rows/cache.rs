@@ -28,9 +28,9 @@ settings! {
 
     /// More stores, each written as a `cache_dir` line of a Squid configuration. Types are `ufs`,
     /// `aufs`, `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
-    /// megabytes. For the first three types, `16 256`, the numbers of directories on both levels,
-    /// must follow the size. Options are `min-size` and `max-size` in bytes, and for `diskd` also
-    /// `Q1` and `Q2`. foxy does not read objects that Squid stored.
+    /// megabytes. For the first three types, the numbers of directories on both levels (`16 256`)
+    /// follow the size. Options are `min-size` and `max-size` in bytes, and for `diskd` also `Q1`
+    /// and `Q2`. foxy does not read objects that Squid stored.
     cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
 
     /// Rule that chooses a store for a new object, among the stores that accept its size. A new
@@ -48,8 +48,8 @@ settings! {
 
     /// Size of each store on disk. foxy does not start if the disk lacks this space for a new
     /// store. After a change of size, a `webcosm` store keeps the objects that fit. It discards all
-    /// objects if the new size is below about half of the old size. It also discards all objects if
-    /// the new size differs by more than a factor of eight from the size at the store's creation.
+    /// objects if the new size is below about half of the old size, or differs by more than a
+    /// factor of eight from the size at the store's creation.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
@@ -77,12 +77,11 @@ settings! {
 
     /// Number of bytes that each `webcosm` store should write per day, to reduce wear of the disk.
     /// foxy saves up to one day of unused budget. If the budget is spent and the store was full at
-    /// least once, large new objects wait in memory until a client requests them again. Large means
-    /// about twice the mean size of the store's records, or more. If foxy stops, waiting objects
-    /// are lost. foxy writes all other objects, so the budget is not a strict limit. Waiting
-    /// objects use memory in addition to `memory`. In each store they use at most a fiftieth of the
-    /// store's size. In all stores together they use at most a quarter of `memory`. A budget of 0
-    /// is always spent.
+    /// least once, large new objects (about twice the mean size of the store's records, or more)
+    /// wait in memory until a client requests them again. If foxy stops, they are lost. foxy writes
+    /// all other objects, so the budget is not a strict limit. Waiting objects use memory in
+    /// addition to `memory`: at most a fiftieth of each store's size, and in all stores together a
+    /// quarter of `memory`. A budget of 0 is always spent.
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("foxy writes every object");
 

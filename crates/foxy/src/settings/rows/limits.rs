@@ -46,9 +46,9 @@ settings! {
     /// How long foxy keeps an unused connection to an origin server open.
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
-    /// Time limit for the store to answer. After this time foxy asks the origin server. While foxy
-    /// stores a response, it waits for a busy store for this time in total, and for the same time
-    /// again for each 16 MiB that are stored. Then foxy stops storing the response.
+    /// Time limit for the store to answer. After this time foxy asks the origin server. To store a
+    /// response, foxy waits for a busy store for this time in total, and again for each 16 MiB
+    /// stored.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.
@@ -58,15 +58,13 @@ settings! {
 settings! {
     struct Limits, written as WrittenLimits in limits, chapter "Limits";
 
-    /// Highest number of open client connections. When a further client connects, foxy closes the
-    /// connection that has waited longest for a request, a request head or a TLS handshake. If all
-    /// connections have requests in progress, foxy answers the further client with 503.
+    /// Highest number of open client connections. For a further client, foxy closes an idle
+    /// connection (docs/operation.md), or answers 503.
     connections: given usize = "limits.connections", count(1, MAX_CONNECTIONS), Fixed("8192");
 
     /// Highest number of open connections of a client (an IPv4 address or an IPv6 /64 network).
-    /// When a client exceeds this number, foxy closes a connection of this client or answers 503,
-    /// as for `limits.connections`. For a load balancer of `proxy-protocol-from`, the address in
-    /// the PROXY header counts.
+    /// Above it, foxy closes an idle connection of this client, or answers 503. For a load balancer
+    /// of `proxy-protocol-from`, the address in the PROXY header counts.
     connections_per_client: given usize = "limits.connections-per-client",
         count(1, MAX_CONNECTIONS),
         Computed("three quarters of limits.connections");

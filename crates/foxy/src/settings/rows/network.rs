@@ -30,9 +30,8 @@ settings! {
         ("redirect", "REDIRECT"),
     ]), Fixed("tproxy");
 
-    /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first
-    /// certificate that matches the host name in the client's TLS handshake, otherwise the first
-    /// certificate of the list.
+    /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first that
+    /// matches the host name in the client's TLS handshake, otherwise the first of the list.
     tls_certificate: given Vec<PathBuf> = "tls-certificate" flag "tls-certificate", Files, Fixed();
 
     /// Files in PEM with the private keys of `tls-certificate`, in the same order. foxy does not
@@ -69,13 +68,12 @@ settings! {
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
     /// Host names by which clients may address the admin server, in addition to IP addresses and
-    /// `localhost`. foxy refuses a request with another name in `Host` with 421. So no web page can
-    /// read the answers through a host name of its own.
+    /// `localhost`. foxy answers 421 to another name in `Host`, so no web page can read the answers
+    /// through a host name of its own.
     admin_hosts: given Vec<HostPattern> = "admin-hosts" flag "admin-host", Hosts, Fixed();
 
-    /// Origin server of foxy as a reverse proxy. foxy sends the requests for all host names to this
-    /// server. The server may have any address, without `allow-destination`. For several origins
-    /// or servers, write [`[[origin]]`](#origins).
+    /// Origin server of foxy as a reverse proxy, for all host names. It may have any address,
+    /// without `allow-destination`. For several origins or servers, write [`[[origin]]`](#origins).
     origin: optional OriginServer = "origin" flag "origin",
         Origin, Nothing("foxy is a forward proxy");
 
@@ -88,9 +86,8 @@ settings! {
         ("on", "foxy answers with the file"),
     ]), Fixed("off");
 
-    /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
-    /// to the system's authorities. As in OpenSSL, `SSL_CERT_FILE` and `SSL_CERT_DIR` name the
-    /// system's authorities.
+    /// Files in PEM with certificate authorities that foxy trusts for origin servers, beside the
+    /// system's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` name as in OpenSSL.
     origin_ca: given Vec<PathBuf> = "origin-ca" flag "origin-ca", Files, Fixed();
 
     /// Whether foxy uses HTTP/2 with origin servers. Upgrades, such as WebSocket, always use

@@ -8,10 +8,9 @@ settings! {
     struct ParentProxies, written as WrittenParentProxies in parents, chapter "Parent proxies";
 
     /// HTTP proxies through which foxy reaches origin servers. foxy speaks TLS with the proxy of an
-    /// `https://` URL, and checks its certificate as it checks origins. Without this setting foxy
-    /// uses the proxies that `http_proxy`, `https_proxy` and `all_proxy` name in the environment.
-    /// `off`, or an empty list, means no parent. A URL may contain a percent-encoded user and
-    /// password. `parent-credentials-file` is safer, because other users can read a command line.
+    /// `https://` URL, and checks its certificate as it checks origins. `off`, or an empty list,
+    /// means no parent. A URL may contain a percent-encoded user and password.
+    /// `parent-credentials-file` is safer, because other users can read a command line.
     parent: optional Vec<Parent> = "parent" flag "parent",
         Parents, Nothing("foxy uses the proxies of the environment");
 
@@ -28,15 +27,14 @@ settings! {
     ]), Fixed("refuse");
 
     /// File with `USER:PASSWORD` for the parent proxies whose URLs contain no credentials. foxy
-    /// reads the file at start-up. foxy does not start if every user may read the file, or other
-    /// users may change it (`chmod 600`).
+    /// reads it at start-up, and does not start if every user may read it, or other users may
+    /// change it (`chmod 600`).
     parent_credentials_file: optional PathBuf = "parent-credentials-file"
         flag "parent-credentials-file", File, Nothing("foxy sends only the credentials in URLs");
 
     /// Hosts that foxy reaches without a parent proxy: a name with all names below it, an address,
     /// a network, or `*`, each with an optional port. An address or network applies only to URLs
-    /// with a literal address. foxy never sends `localhost` and loopback addresses to a parent
-    /// proxy.
+    /// with a literal address.
     no_proxy: optional Vec<NoProxy> = "no-proxy" flag "no-proxy",
         NoProxies, Nothing("if the environment names the parent proxies, its `no_proxy` counts");
 }
