@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Each power of two has 2 to this power buckets.
+/// The durations between two powers of two fall into 2^4 = 16 buckets of equal width.
 const SUB_BITS: u32 = 4;
 
 /// Counts durations in buckets.

@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) workers: AtomicU64,
 }
 
-/// Each worker has 2 to this power numbers for its requests.
+/// Each worker has 2^48 numbers for its requests, which no other worker uses.
 const REQUESTS_OF_WORKER: u32 = 48;
 
 impl Shared {

@@ -40,7 +40,8 @@ const GREEDY_PART: usize = 4;
 pub(crate) enum NoPlace {
     /// All places (slots for connections) are taken, and each connection has a request in progress.
     All,
-    /// The client has used its share, and each connection of the client has a request in progress.
+    /// The client has as many connections as one client may have, and each of them has a request in
+    /// progress.
     Client,
     /// A connection is idle, but its next request may already be on the way. The connection closes
     /// for another client's connection only after `YIELD_GRACE`.

@@ -53,7 +53,7 @@ const LEDGER: FileId = FileId(0);
 /// The snapshot's file in the store's folder.
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// Maximum number of attempts of an operation without which the store cannot be opened.
+/// Largest number of attempts of a disk operation that the opening of the store needs.
 const MAX_ATTEMPTS: u8 = 3;
 
 /// Returns whether these storage schemes create a file or folder of this name in the store's

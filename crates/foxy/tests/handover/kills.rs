@@ -88,8 +88,8 @@ impl Outcome {
         pause: Duration,
     ) {
         let old = subject.newest();
-        // The old process can serve again while it has an open connection. The tunnel keeps a
-        // connection open.
+        // If the new process dies, the old process serves again only while it has an open
+        // connection. The tunnel is this connection.
         let tunnel = load.open_tunnel().expect("a tunnel");
         let upgrade = subject.begin_upgrade();
         let is_new = |child: &u32| !subject.knows(*child);

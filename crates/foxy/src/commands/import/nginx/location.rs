@@ -153,8 +153,8 @@ impl NginxImport {
         let (same, others): (Vec<_>, Vec<_>) =
             carriers.into_iter().partition(|(_, carrier)| is_same(carrier, &origin));
         if !others.is_empty() {
-            let text = "foxy chooses origins by the beginning of the path; where this gives \
-                        another origin than here, a rule refuses the requests";
+            let text = "foxy chooses origins by the beginning of the path; a rule refuses \
+                        requests that would go to another origin than in nginx";
             self.draft.leave(location.original, ImportReason::Missing(text.into()));
         }
         let expression = match &location.path {

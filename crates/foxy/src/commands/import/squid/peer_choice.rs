@@ -6,7 +6,8 @@ use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::access::AccessLine;
 use super::acl::SquidAcls;
 
-/// With more combinations than this number, the lists are not converted.
+/// Largest number of combinations of the lists' answers, and so of rules. If there are more, the
+/// lists are not converted.
 const MOST_COMBINATIONS: usize = 200;
 
 /// Keys of conditions on which the upstream of a response from the cache may not depend.
