@@ -1,8 +1,7 @@
 //! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. For
-//! some time after the proxy did not store a response, it does not fetch slices (aligned MiB) of
-//! the same object. Requests also do not wait for each other's fetches, if the last response was
-//! for one request alone. The table has a fixed size, so an entry may overwrite the entry of
-//! another URL.
+//! some time, the proxy then fetches no slices (aligned MiB) of the object. If the response was for
+//! one request alone, later requests for its URL do not share a fetch. The table has a fixed size,
+//! so an entry may overwrite the entry of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;

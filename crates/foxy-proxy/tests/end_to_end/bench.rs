@@ -33,7 +33,8 @@ impl MapStore {
         self.records.clear();
     }
 
-    /// Number of reads that found their record. A store on disk would read from the disk as often.
+    /// Number of reads that found their record. A store on disk would read the disk the same number
+    /// of times.
     pub fn found(&self) -> usize {
         self.found.load(Ordering::SeqCst)
     }

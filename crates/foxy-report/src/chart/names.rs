@@ -9,9 +9,9 @@ use super::{Line, Look, Plot};
 const SIZE: f64 = 12.0;
 /// Height of a name.
 const TALL: f64 = 14.0;
-/// Names wider than this stand in the legend only.
+/// Width in pixels beyond which a name stands only in the legend.
 const MAX_WIDTH: f64 = 180.0;
-/// A chart with more lines than this has names in the legend only.
+/// Number of lines beyond which a chart has names only in the legend.
 const MAX_LINES: usize = 16;
 /// Width of the thin line from the end of a line to its name.
 const LEADER: f64 = 18.0;

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 /// (the normal form), or keep them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readings {
-    /// The normal form must match.
+    /// The path with resolved `..` segments must match.
     Normal,
     /// At least one interpretation of the path must match.
     Any,

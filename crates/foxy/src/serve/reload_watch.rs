@@ -17,7 +17,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of error counts from before a reload, one for each second. The errors after the reload
 /// are compared with these counts.
 const MAX_EARLIER_COUNTS: usize = 30;
-/// A rise to fewer errors than this number never takes a reload back.
+/// Smallest number of errors for which foxy takes a reload back.
 const LEAST_ERRORS: u64 = 10;
 
 /// Number of requests, and of error responses that foxy itself generated.
