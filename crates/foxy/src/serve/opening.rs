@@ -44,6 +44,7 @@ use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamS
 use foxy_store::Beginning;
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -236,18 +237,20 @@ pub fn open(
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
     let (log, transactions) = (access_log::open(settings)?, transactions::open(settings)?);
-    let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
     let interception = interception(settings, extra.interception)?;
     let ProxyListeners { listen, listen_tls, listen_transparent, shared, shown } = listeners;
     let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
     let (mut parent_settings, parent_lines) = parents::open(settings, &own)?;
-    parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     let before = (extra.predecessor.as_deref(), &extra.locked[..]);
-    let stored = OpenStores::open(settings, before, &mut random)?;
+    let (origin_tls, stored) = open_beside_trust(settings, extra.sibling.as_ref(), || {
+        OpenStores::open(settings, before, &mut random)
+    });
+    parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
+    let (origin_tls, stored) = (origin_tls?, stored?);
     let OpenStores { stores, selection, purges, lists, keeper, clock } = stored;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
@@ -303,6 +306,20 @@ pub fn open(
         traffic,
         whatif,
         parents: parent_lines,
+    })
+}
+
+/// Opens the stores with `open`. Meanwhile another thread reads the certificates of authorities,
+/// because a system has hundreds of them.
+fn open_beside_trust<T>(
+    settings: &Settings,
+    sibling: Option<&Sibling>,
+    open: impl FnOnce() -> T,
+) -> (Result<OriginTls, Failure>, T) {
+    std::thread::scope(|scope| {
+        let trust = scope.spawn(|| tls::origin_tls(&settings.network.origin_ca, sibling));
+        let opened = open();
+        (trust.join().unwrap_or_else(|panic| resume_unwind(panic)), opened)
     })
 }
 

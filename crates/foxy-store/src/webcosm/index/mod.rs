@@ -245,11 +245,22 @@ impl Index {
     /// Adds the entry of a record. An existing entry of the tag (shortened key) is replaced.
     pub fn insert(&mut self, tag: Tag, entry: IndexEntry) {
         let (partition, place, found) = self.seek(tag);
-        let partition = &mut self.partitions[partition];
         if found.is_some() {
-            return partition.set(&mut self.pool, place, entry.pack(tag));
+            return self.partitions[partition].set(&mut self.pool, place, entry.pack(tag));
         }
-        partition.insert(&mut self.pool, place, entry.pack(tag));
+        self.insert_at(partition, place, entry.pack(tag));
+    }
+
+    /// Adds the entry of a record, unless the tag (shortened key) has an entry.
+    pub fn insert_if_absent(&mut self, tag: Tag, entry: IndexEntry) {
+        let (partition, place, found) = self.seek(tag);
+        if found.is_none() {
+            self.insert_at(partition, place, entry.pack(tag));
+        }
+    }
+
+    fn insert_at(&mut self, partition: usize, place: Place, word: u64) {
+        self.partitions[partition].insert(&mut self.pool, place, word);
         self.len += 1;
     }
 

@@ -220,6 +220,11 @@ impl SharedIndex {
         content.buffered.remove(&tag);
     }
 
+    /// See [`Index::insert_if_absent`].
+    pub fn insert_if_absent(&self, tag: Tag, entry: IndexEntry) {
+        self.lock().index.insert_if_absent(tag, entry);
+    }
+
     /// See [`Index::remove_at`].
     pub fn remove_at(&self, tag: Tag, place: u64) -> bool {
         self.lock().index.remove_at(tag, place)

@@ -14,8 +14,15 @@ fn it_agrees_with_a_plain_map_and_stays_within_ten_bytes_a_record() {
     let (mut index, mut map) = (Index::new(4), BTreeMap::new());
     for step in 0..60_000 {
         let tag = index.tag(random.next_u64());
-        index.insert(tag, known(step, 1 + (step % 30) as u32));
-        map.insert(tag, step);
+        let entry = known(step, 1 + (step % 30) as u32);
+        if step % 2 == 0 {
+            index.insert(tag, entry);
+            map.insert(tag, step);
+        } else {
+            index.insert_if_absent(tag, entry);
+            map.entry(tag).or_insert(step);
+        }
+        index.insert_if_absent(tag, known(step + 1, 1));
         if step % 3 == 0 {
             let (&tag, &place) = map.iter().next().expect("something is in");
             assert!(!index.remove_at(tag, place + 1), "another record of the tag is left alone");

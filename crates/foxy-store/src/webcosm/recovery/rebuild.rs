@@ -226,10 +226,10 @@ impl Rebuild {
             let tombstone = self.tombstones.get(&listed.tag);
             let is_forgotten = tombstone.is_some_and(|tombstone| tombstone.reaches(position));
             let is_in_segment = page < cx.geometry.segment_pages;
-            if !is_forgotten && is_in_segment && cx.index.get(listed.tag).is_none() {
+            if !is_forgotten && is_in_segment {
                 let place = cx.geometry.place(slot, byte);
                 let extent = Extent::of_class(listed.class);
-                cx.index.insert(listed.tag, IndexEntry { place, extent, uses: 0 });
+                cx.index.insert_if_absent(listed.tag, IndexEntry { place, extent, uses: 0 });
             }
         }
     }
