@@ -246,11 +246,9 @@ pub fn open(
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     let before = (extra.predecessor.as_deref(), &extra.locked[..]);
-    let (origin_tls, stored) = open_beside_trust(settings, extra.sibling.as_ref(), || {
-        OpenStores::open(settings, before, &mut random)
-    });
-    parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
-    let (origin_tls, stored) = (origin_tls?, stored?);
+    let sibling = extra.sibling;
+    let (origin_tls, stored) = open_with_trust(settings, sibling.as_ref(), before, &mut random)?;
+    parent_settings.sibling = sibling.map(|sibling| sibling.proxy);
     let OpenStores { stores, selection, purges, lists, keeper, clock } = stored;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
@@ -309,17 +307,19 @@ pub fn open(
     })
 }
 
-/// Opens the stores with `open`. Meanwhile another thread reads the certificates of authorities,
-/// because a system has hundreds of them.
-fn open_beside_trust<T>(
+/// Opens the stores. Meanwhile another thread reads the certificates of authorities, because a
+/// system has hundreds of them.
+fn open_with_trust(
     settings: &Settings,
     sibling: Option<&Sibling>,
-    open: impl FnOnce() -> T,
-) -> (Result<OriginTls, Failure>, T) {
+    before: (Option<&Predecessor>, &[Root]),
+    random: &mut Random,
+) -> Result<(OriginTls, OpenStores), Failure> {
     std::thread::scope(|scope| {
         let trust = scope.spawn(|| tls::origin_tls(&settings.network.origin_ca, sibling));
-        let opened = open();
-        (trust.join().unwrap_or_else(|panic| resume_unwind(panic)), opened)
+        let stores = OpenStores::open(settings, before, random);
+        let trust = trust.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok((trust?, stores?))
     })
 }
 
