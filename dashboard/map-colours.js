@@ -1,15 +1,13 @@
 // Turns the map of a store into cells with colours, and tells what the cells and colours mean.
 
-import { element, table } from "./elements.js";
+import { element } from "./elements.js";
 import { hostColour, scale } from "./map-picture.js";
-import { bytes, number, percent } from "./numbers.js";
 
-const MAX_ROWS = 200;
-export const LOGS = ["Main log: small records, and records that were requested again",
-  "Probation log: large new records"];
+const LOGS = { main: "Main log: small records, and records that were requested again",
+  probation: "Probation log: large new records" };
 export const MODES = [["live", "live share"], ["age", "age"], ["use", "requests"], ["host", "host"],
   ["state", "state"]];
-export const MEANINGS = {
+const MEANINGS = {
   free: "No segment is here. The log will write here.",
   open: "A write head: foxy writes new records here.",
   sealing: "The segment is full. foxy writes the list of its records.",
@@ -18,11 +16,34 @@ export const MEANINGS = {
   leaving: "Being discarded. Its records leave the index, then the space is free.",
 };
 
+// The meanings in a store that has no log.
+const OTHER_MEANINGS = {
+  free: "No live record is here.",
+  used: "Live records are here. New records go between them, or replace them.",
+  open: "The write head: the next record goes here.",
+};
+
 // Turns the answer of the server into cells with names.
 export function cellsOf(map) {
-  return map.cells.map(([slot, state, log, sequence, age, written, records, live, uses, strips]) =>
+  return map.cells.map(([slot, state, log, sequence, age, written, records, live, uses, strips,
+    size, file, at]) =>
     ({ slot, state: map.states[state], log, sequence, age, written, records, live, uses, strips,
-      share: live / (map.segment_bytes * map.segments_of_cell) }));
+      file: map.files[file] ?? null, at, size, share: size ? live / size : 0 }));
+}
+
+// Returns the headings of the logs or areas of a map.
+export function headings(map) {
+  return map.areas.map((name) => LOGS[name] ?? name[0].toUpperCase() + name.slice(1));
+}
+
+export function meaning(map, cell) {
+  return (map.is_log ? MEANINGS : OTHER_MEANINGS)[cell.state];
+}
+
+// Returns the colourings that make sense for a map.
+export function modesOf(map, cells) {
+  const hasAges = map.is_log || cells.some((cell) => cell.age > 0);
+  return MODES.filter(([mode]) => mode === "age" ? hasAges : mode !== "use" || map.is_log);
 }
 
 function meanUse(uses) {
@@ -38,8 +59,8 @@ export class Colours {
   }
 
   apply(mode, cells) {
-    const oldest = [0, 1].map((log) =>
-      Math.max(1, ...cells.filter((cell) => cell.log === log).map((cell) => cell.age)));
+    const oldest = [1, 1];
+    for (const cell of cells) oldest[cell.log] = Math.max(oldest[cell.log], cell.age);
     this.rank();
     for (const cell of cells) {
       if (mode === "live") cell.colour = scale(cell.share);
@@ -63,17 +84,18 @@ export class Colours {
   }
 
   // Returns the legend of a colouring, with the frames of segments in motion.
-  legend(mode) {
-    const frames = [["open", "write head"], ["sealing", "being completed"],
-      ["copying", "being copied from"], ["leaving", "being discarded"]].map(([state, text]) => {
+  legend(mode, isLog) {
+    const inLogs = [["sealing", "being completed"], ["copying", "being copied from"],
+      ["leaving", "being discarded"]];
+    const frames = [["open", "write head"], ...isLog ? inLogs : []].map(([state, text]) => {
       const swatch = element("span", { class: `swatch frame ${state}` });
       swatch.style.borderColor = this.picture.stateColour(state);
       return element("li", {}, swatch, text);
     });
-    return [...this.colourLegend(mode), ...frames];
+    return [...this.colourLegend(mode, isLog), ...frames];
   }
 
-  colourLegend(mode) {
+  colourLegend(mode, isLog) {
     const item = (colour, text) => {
       const swatch = element("span", { class: "swatch" });
       swatch.style.background = colour;
@@ -85,38 +107,9 @@ export class Colours {
     if (mode === "age") return steps(["oldest", "middle", "newest"]);
     if (mode === "use") return steps(["no request since written", "1", "2", "3 or more"]);
     if (mode === "state") {
-      return ["free", "sealed"].map((state) => item(this.picture.stateColour(state), state));
+      return ["free", isLog ? "sealed" : "used"].map((state) => item(this.picture.stateColour(state), state));
     }
     const named = [...this.ranks].slice(0, 8).map(([host, rank]) => item(hostColour(rank), host));
     return [...named, item(hostColour(99), "another or unknown host")];
   }
-}
-
-export function holesPart(map) {
-  const size = (group) => `${bytes(4096 * 2 ** group)} to ${bytes(4096 * 2 ** (group + 1))}`;
-  const rows = map.holes.map(([holes, held], group) => [size(group), number(holes), bytes(held)])
-    .filter((row) => row[1] !== "0");
-  if (rows.length === 0) return element("p", {}, "There are no holes.");
-  return table("Holes: space in segments that no live record uses", [{ title: "size" },
-    { title: "holes", number: true }, { title: "bytes", number: true }], rows);
-}
-
-export function summary(map, cells) {
-  const all = map.segments * map.segment_bytes;
-  const live = cells.reduce((sum, cell) => sum + cell.live, 0);
-  const free = cells.filter((cell) => cell.state === "free").length;
-  const each = map.segments_of_cell > 1
-    ? ` A rectangle stands for ${map.segments_of_cell} segments.` : "";
-  return `${number(map.segments)} segments of ${bytes(map.segment_bytes)}; ${number(free)} free; `
-    + `${percent(live / all)} of the space is live.${each}`;
-}
-
-export function segmentTable(cells) {
-  const shown = cells.filter((cell) => cell.state !== "free").slice(0, MAX_ROWS);
-  const rows = shown.map((cell) => [number(cell.slot), ["main", "probation"][cell.log],
-    number(cell.sequence), cell.state, number(cell.age), number(cell.records), bytes(cell.live)]);
-  return table(`Segments with records, at most ${MAX_ROWS}`, [{ title: "segment" },
-    { title: "log" }, { title: "number", number: true }, { title: "state" },
-    { title: "newer segments", number: true }, { title: "live records", number: true },
-    { title: "live bytes", number: true }], rows);
 }

@@ -2,7 +2,7 @@
 
 const SCALE = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"];
 const STATE_COLOURS = {
-  free: "--track", sealed: "--disk", sealing: "--shared", copying: "--fetched",
+  free: "--track", used: "--disk", sealed: "--disk", sealing: "--shared", copying: "--fetched",
   leaving: "--own", open: "--head",
 };
 const HOST_COLOURS = ["#1f6fb8", "#d9822b", "#2e8540", "#cf3b30", "#7a5ec0", "#0f8a8a", "#b5651d",
@@ -79,7 +79,7 @@ export class MapPicture {
     return ratio;
   }
 
-  draw(cells, chosen, logNames) {
+  draw(cells, chosen, areaNames) {
     const ratio = this.arrange(cells);
     const pen = this.canvas.getContext("2d");
     pen.scale(ratio, ratio);
@@ -87,7 +87,7 @@ export class MapPicture {
     pen.fillStyle = this.variable("--soft");
     const isNarrow = this.canvas.clientWidth < NARROW;
     for (const [log, top] of this.headings) {
-      pen.fillText(isNarrow ? logNames[log].split(":")[0] : logNames[log], 0, top + 15);
+      pen.fillText(isNarrow ? areaNames[log].split(":")[0] : areaNames[log], 0, top + 15);
     }
     const empty = this.variable("--track");
     cells.forEach((cell, index) => this.drawCell(pen, cell, index, empty));

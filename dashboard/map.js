@@ -2,9 +2,9 @@
 // holes, and the last hour.
 
 import { element, show, table } from "./elements.js";
-import { Colours, cellsOf, holesPart, LOGS, MEANINGS, MODES, segmentTable, summary }
-  from "./map-colours.js";
+import { Colours, cellsOf, headings, meaning, MODES, modesOf } from "./map-colours.js";
 import { MapPicture } from "./map-picture.js";
+import { holesPart, objectsTable, placeOf, segmentTable, summary } from "./map-tables.js";
 import { bytes, clock, number, span } from "./numbers.js";
 import { ask } from "./server.js";
 
@@ -21,7 +21,7 @@ function cellsOfSnapshot(history, snapshot, cells) {
   return [...snapshot.cells].map((code, index) => {
     const value = code.charCodeAt(0) - history.first_code;
     const share = (value % history.levels) / (history.levels - 1);
-    return { ...cells[index], state: history.states[Math.floor(value / history.levels)], share,
+    return { log: 0, ...cells[index], state: history.states[Math.floor(value / history.levels)], share,
       strips: null };
   });
 }
@@ -130,25 +130,19 @@ class MapView {
   async tell(index) {
     const cell = this.cells[index];
     const heading = element("h3", {}, `Place ${cell.slot}: ${cell.state}`);
-    const facts = [element("p", {}, MEANINGS[cell.state])];
-    if (cell.state !== "free") facts.push(element("p", {}, this.factsOf(cell)));
+    const facts = [element("p", {}, meaning(this.map, cell))];
+    if (!this.map.is_log) facts.push(element("p", {}, placeOf(cell)));
+    else if (cell.state !== "free") facts.push(element("p", {}, this.factsOf(cell)));
     show(this.details, heading, facts);
     if (cell.records === 0) return;
     const found = await ask(
       `/data/segment?store=${this.store.value}&segment=${cell.slot}&most=${MAX_OBJECTS}`);
     if (this.chosen !== index) return;
-    const list = found.records.map(({ url, bytes: length, uses, copied }) =>
-      [url ?? "part of a larger response", bytes(length), uses === 3 ? "3 or more" : String(uses),
-        copied ? "copied" : "leaves"]);
-    show(this.details, heading, facts, table(`${number(found.live)} objects, of which `
-      + `${number(found.copied)} are requested enough for their size to be copied to a new `
-      + `segment when this one is discarded; ${number(list.length)} are shown`,
-    [{ title: "URL", class: "url" }, { title: "bytes", number: true },
-      { title: "requests", number: true }, { title: "fate" }], list));
+    show(this.details, heading, facts, objectsTable(this.map, found));
   }
 
   factsOf(cell) {
-    const log = ["main", "probation"][cell.log];
+    const log = this.map.areas[cell.log];
     const ages = this.cells.filter((one) => one.log === cell.log).map((one) => one.age);
     const older = Math.max(0, ...ages) - cell.age;
     return `Segment ${number(cell.sequence)} of the ${log} log, begun `
@@ -170,12 +164,12 @@ class MapView {
     const isPast = cells !== this.cells && this.mode.value !== "state";
     const mode = isPast ? "live" : this.mode.value;
     this.colours.apply(mode, cells);
-    this.picture.draw(cells, this.chosen, LOGS);
-    show(this.legend, this.colours.legend(mode));
+    this.picture.draw(cells, this.chosen, headings(this.map));
+    show(this.legend, this.colours.legend(mode, this.map.is_log));
   }
 
   drawTable() {
-    if (this.segments.open) show(this.rows, segmentTable(this.cells));
+    if (this.segments.open) show(this.rows, segmentTable(this.map, this.cells));
   }
 
   async replay() {
@@ -198,19 +192,38 @@ class MapView {
   }
 
   async look() {
-    const map = await ask(`/data/map?store=${this.store.value}`);
-    if (!map.cells) return;
+    const store = this.store.value;
+    const map = await ask(`/data/map?store=${store}&after=${this.map?.time_ms ?? 0}`);
+    if (!map.cells || store !== this.store.value) return;
     this.map = map;
     this.cells = cellsOf(map);
+    this.offerModes();
     this.about.textContent = summary(map, this.cells);
     show(this.holes, holesPart(map));
     this.drawTable();
     this.draw();
   }
 
+  // Offers the colourings that make sense for the store.
+  offerModes() {
+    const modes = modesOf(this.map, this.cells);
+    const values = modes.map(([value]) => value);
+    if (values.join() === [...this.mode.options].map((option) => option.value).join()) return;
+    const { value } = this.mode;
+    this.mode.replaceChildren(...modes.map(([one, text]) =>
+      element("option", { value: one }, text)));
+    this.mode.value = values.includes(value) ? value : "live";
+  }
+
   async lookBack() {
     const isAtEnd = this.time.value === this.time.max;
-    this.history = await ask(`/data/map-history?store=${this.store.value}`);
+    const store = this.store.value;
+    const earlier = this.history?.snapshots ?? [];
+    const history =
+      await ask(`/data/map-history?store=${store}&after=${earlier.at(-1)?.time_ms ?? 0}`);
+    if (store !== this.store.value) return;
+    history.snapshots = [...earlier, ...history.snapshots].slice(-history.most);
+    this.history = history;
     this.time.max = String(this.history.snapshots.length);
     if (isAtEnd) this.time.value = this.time.max;
   }
@@ -237,7 +250,8 @@ class MapView {
 
   async update(looks) {
     if (!this.setStores(looks.at(-1).stores)) {
-      this.about.textContent = "No store of this foxy has a map. Stores of the scheme webcosm do.";
+      this.about.textContent = "No store of this foxy has a map: its schemes keep each object in a file "
+        + "of its own, or store nothing.";
       return;
     }
     if (this.isAsking || Date.now() - this.asked < INTERVAL) return;

@@ -1,18 +1,24 @@
 // The page of `foxy store map --html`: the maps of stores at rest, whose data the page contains.
 
 import { element, show } from "./elements.js";
-import { Colours, LOGS, cellsOf, holesPart, segmentTable, summary } from "./map-colours.js";
+import { Colours, cellsOf, headings, modesOf } from "./map-colours.js";
 import { MapPicture } from "./map-picture.js";
+import { holesPart, placeOf, segmentTable, summary } from "./map-tables.js";
 import { bytes, number } from "./numbers.js";
 
-const REST_MODES = [["live", "live share"], ["age", "age"], ["state", "state"]];
+const REST_MODES = ["live", "age", "state"];
 
-function factsOf(cell) {
-  const log = ["main", "probation"][cell.log];
+function factsOf(map, cell) {
+  const more = `\`foxy store inspect --segment ${cell.slot}\` lists the records.`;
+  if (!map.is_log) {
+    const place = `Segment ${cell.slot}: ${cell.state}, ${placeOf(cell)}`;
+    return cell.records > 0 ? `${place} ${more}` : place;
+  }
+  const log = map.areas[cell.log];
   if (cell.state === "free") return `Segment ${cell.slot}: free, in the ${log} log.`;
   return `Segment ${cell.slot}: ${cell.state}, number ${cell.sequence} of the ${log} log, `
     + `${number(cell.age)} newer segments, ${number(cell.records)} live records, `
-    + `${bytes(cell.live)} live. \`foxy store inspect --segment ${cell.slot}\` lists the records.`;
+    + `${bytes(cell.live)} live. ${more}`;
 }
 
 // Returns the part of the page for a store.
@@ -22,20 +28,21 @@ function storePart(map, index) {
   const picture = new MapPicture(canvas);
   const colours = new Colours(picture);
   const cells = cellsOf(map);
+  const modes = modesOf(map, cells).filter(([value]) => REST_MODES.includes(value));
   const mode = element("select", { id: `mode-${index}` },
-    REST_MODES.map(([value, text]) => element("option", { value }, text)));
+    modes.map(([value, text]) => element("option", { value }, text)));
   const legend = element("ul", { class: "legend" });
   const facts = element("p", { role: "status" }, "Point at a segment, or use the arrow keys.");
   let chosen = null;
   const draw = () => {
     colours.apply(mode.value, cells);
-    picture.draw(cells, chosen, LOGS);
-    show(legend, colours.legend(mode.value));
+    picture.draw(cells, chosen, headings(map));
+    show(legend, colours.legend(mode.value, map.is_log));
   };
   const choose = (cell) => {
     if (cell === null || !cells[cell]) return;
     chosen = cell;
-    facts.textContent = factsOf(cells[cell]);
+    facts.textContent = factsOf(map, cells[cell]);
     draw();
   };
   canvas.addEventListener("pointermove", (event) =>
@@ -56,7 +63,7 @@ function storePart(map, index) {
       element("div", { class: "field" }, element("label", { for: mode.id }, "Colour by"), mode)),
     element("div", { class: "card" }, canvas, legend, facts),
     element("div", { class: "card" }, holesPart(map)),
-    element("details", {}, element("summary", {}, "Table: segments"), segmentTable(cells)));
+    element("details", {}, element("summary", {}, "Table: segments"), segmentTable(map, cells)));
 }
 
 const maps = JSON.parse(document.getElementById("maps").textContent);

@@ -109,7 +109,7 @@ async function purge(browser, admin) {
 // The page asks for the token, and shows data only with the right word.
 async function unlock(browser, originPort) {
   const token = "a-word-of-many-letters";
-  const locked = await startFoxy(foxy, join(folder, "locked"), originPort, token);
+  const locked = await startFoxy(foxy, join(folder, "locked"), originPort, { token });
   const page = await browser.newPage();
   try {
     await page.goto(`${locked.admin}/`);
@@ -127,6 +127,37 @@ async function unlock(browser, originPort) {
     await page.close();
     await locked.stop();
   }
+}
+
+// Shows the map of a scheme without a log, in which each size of records has a file.
+async function showOtherScheme(browser, originPort) {
+  const other = await startFoxy(foxy, join(folder, "other"), originPort, { scheme: "buddy" });
+  const traffic = new Traffic(other.proxy);
+  const page = await browser.newPage({ viewport: { width: WIDTHS[1], height: HEIGHT } });
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) faults.push(`buddy: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`buddy: ${error.stack}`));
+  try {
+    traffic.start();
+    await page.waitForTimeout(4000);
+    await page.goto(`${other.admin}/#map`);
+    await page.waitForTimeout(3000);
+    await page.evaluate(axe);
+    await use(page, "map");
+    await page.waitForSelector("#map tbody .url", { timeout: 5000 });
+    const details = await page.textContent("#map");
+    check(/of the file buddy\.d\//.test(details), `buddy: no file is named in ${details}`);
+    await judge(page, "map-buddy");
+    if (pictures) await page.screenshot({ path: join(pictures, "map-buddy.png") });
+  } catch (error) {
+    faults.push(`buddy: ${error.message}`);
+  } finally {
+    traffic.stop();
+    await page.close();
+    await other.stop();
+  }
+  return other.store;
 }
 
 function compareAtRest(store) {
@@ -159,15 +190,17 @@ try {
   await unlock(browser, origin.port);
   traffic.stop();
   await running.stop();
-  console.log(`${compareAtRest(running.store)} segments compared`);
-  if (pictures) {
-    const file = join(folder, "map.html");
-    execFileSync(foxy, ["store", "map", running.store, "--html", file]);
+  const other = await showOtherScheme(browser, origin.port);
+  for (const [name, store] of [["at-rest", running.store], ["at-rest-buddy", other]]) {
+    console.log(`${compareAtRest(store)} segments compared`);
+    const file = join(folder, `${name}.html`);
+    execFileSync(foxy, ["store", "map", store, "--html", file]);
     const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
-    page.on("pageerror", (error) => faults.push(`map at rest: ${error.message}`));
+    page.on("pageerror", (error) => faults.push(`${name}: ${error.message}`));
     await page.goto(`file://${file}`);
     await page.waitForTimeout(500);
-    await page.screenshot({ path: join(pictures, "at-rest.png") });
+    check((await page.textContent("main")).includes("of the space is live"), `${name}: no map`);
+    if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
   }
 } finally {
   traffic.stop();

@@ -54,7 +54,7 @@ async function answers(port) {
 }
 
 // Starts foxy with its files in a folder. With a `token`, the admin server requires this word.
-export async function startFoxy(program, folder, originPort, token = null) {
+export async function startFoxy(program, folder, originPort, { token, scheme = "webcosm" } = {}) {
   const [proxy, admin] = [await freePort(), await freePort()];
   const store = join(folder, "cache");
   mkdirSync(store, { recursive: true });
@@ -64,6 +64,7 @@ export async function startFoxy(program, folder, originPort, token = null) {
 admin = "127.0.0.1:${admin}"
 store = ["cache"]
 size = "128M"
+scheme = "${scheme}"
 memory = "8M"
 access-log = "off"
 ${token ? 'admin-token-file = "token"' : ""}

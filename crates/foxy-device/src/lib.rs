@@ -38,7 +38,7 @@ pub use mechanical::{
 pub use memory::{CrashPolicy, Memory};
 pub use open_file::FileKind;
 pub use park::{BlockingDevice, Waker};
-pub use read_only::{ReadOnlyFile, ReadOnlyFolder};
+pub use read_only::{ReadOnlyDevice, ReadOnlyFile, ReadOnlyFolder};
 pub use reader::{KeptFiles, Reader};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads, Writes};

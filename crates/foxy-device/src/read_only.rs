@@ -3,12 +3,16 @@
 //! file needs no lock, because no store on this machine has used the folder.
 
 use crate::block_device::open_block_device;
-use crate::io::{IoError, StorePath};
+use crate::io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 use crate::root::{LOCK, RootError, explain, lock, not_locked};
+use crate::tree;
+use foxy_base::Instant;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fstat, open, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::rc::Rc;
 
 /// A folder that is open for reading.
 #[derive(Debug)]
@@ -65,6 +69,14 @@ impl ReadOnlyFolder {
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
+    /// Lists a folder inside of this folder.
+    ///
+    /// # Errors
+    /// Returns the error of the system call.
+    pub fn list(&self, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+        tree::list(&self.directory, path)
+    }
+
     /// Opens the block device at `path`. If `path` is a symbolic link, opens the target. No store
     /// can open the device at the same time.
     ///
@@ -105,9 +117,72 @@ impl ReadOnlyFile {
     }
 }
 
+/// A device that changes nothing: it reads files of a folder, and only claims that writes and other
+/// changes succeeded. A storage scheme can open its store with this device, for a look at it.
+#[derive(Debug)]
+pub struct ReadOnlyDevice {
+    folder: Rc<ReadOnlyFolder>,
+    files: HashMap<FileId, ReadOnlyFile>,
+    done: Vec<IoDone>,
+}
+
+impl ReadOnlyDevice {
+    /// Creates a device for the files in a folder.
+    #[must_use]
+    pub fn new(folder: Rc<ReadOnlyFolder>) -> Self {
+        Self { folder, files: HashMap::new(), done: Vec::new() }
+    }
+
+    fn open(&mut self, file: FileId, path: &StorePath) -> Result<IoOutput, IoError> {
+        let opened = self.folder.file(path)?;
+        let size = opened.size();
+        self.files.insert(file, opened);
+        Ok(IoOutput::Opened { size })
+    }
+}
+
+impl Device for ReadOnlyDevice {
+    fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
+        let (result, buffer) = match op {
+            IoOp::Open { file, path } => (self.open(file, &path), None),
+            IoOp::Read { file, offset, mut buffer } => {
+                let file = self.files.get(&file).ok_or(IoError::NotOpen);
+                let count = file.and_then(|file| file.read(offset, buffer.as_mut()));
+                (count.map(|count| IoOutput::Moved { count }), Some(buffer))
+            }
+            IoOp::Write { buffer, .. } => {
+                (Ok(IoOutput::Moved { count: buffer.len() }), Some(buffer))
+            }
+            IoOp::List { path } => (self.folder.list(&path).map(IoOutput::Listing), None),
+            IoOp::OpenBlockDevice { .. } => (Err(IoError::NotFound), None),
+            IoOp::Close { file } | IoOp::Create { file, .. } => {
+                self.files.remove(&file);
+                (Ok(IoOutput::Done), None)
+            }
+            IoOp::Sync { .. } | IoOp::Remove { .. } | IoOp::MakeDir { .. } | IoOp::Trim { .. } => {
+                (Ok(IoOutput::Done), None)
+            }
+        };
+        self.done.push(IoDone { id, result, buffer });
+    }
+
+    fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {
+        done.append(&mut self.done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> usize {
+        self.done.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::IoBuffer;
     use crate::root::Root;
 
     #[test]
@@ -141,5 +216,33 @@ mod tests {
         assert_eq!(opened.file(&StorePath::new("d")).err(), Some(IoError::WrongKind));
         assert_eq!(opened.file(&StorePath::new("y")).err(), Some(IoError::NotFound));
         assert_eq!(std::fs::read_dir(path).expect("readable").count(), 2, "no lock file was made");
+    }
+
+    #[test]
+    fn a_read_only_device_claims_changes_and_makes_none() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path();
+        std::fs::write(path.join("x"), b"foxy").expect("written");
+        let opened = Rc::new(ReadOnlyFolder::open(path).expect("a folder"));
+        let mut device = ReadOnlyDevice::new(opened);
+        let (file, name) = (FileId(1), StorePath::new("x"));
+        let buffer = || IoBuffer::copy_of(b"yy");
+        let operations = [
+            IoOp::Open { file, path: name.clone() },
+            IoOp::Write { file, offset: 0, buffer: buffer() },
+            IoOp::Read { file, offset: 1, buffer: buffer() },
+            IoOp::Remove { path: name },
+            IoOp::Create { file: FileId(2), path: StorePath::new("z"), size: 9 },
+        ];
+        for (id, op) in (0..).zip(operations) {
+            device.submit(IoId(id), op, Instant::ZERO);
+        }
+        let mut done = Vec::new();
+        device.reap(Instant::ZERO, &mut done);
+        let results: Vec<_> = done.iter().map(|it| it.result.is_ok()).collect();
+        assert_eq!(results, [true; 5]);
+        assert_eq!(done[2].buffer.as_ref().map(AsRef::as_ref), Some(&b"ox"[..]));
+        assert_eq!(std::fs::read(path.join("x")).expect("still there"), b"foxy");
+        assert_eq!(std::fs::read_dir(path).expect("readable").count(), 1);
     }
 }

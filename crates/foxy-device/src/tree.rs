@@ -157,7 +157,7 @@ fn make_directory(root: &OwnedFd, path: &StorePath) -> Result<IoOutput, IoError>
     Ok(IoOutput::Done)
 }
 
-fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
+pub(crate) fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
     let directory = open_directory(root, path)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(&directory)? {

@@ -83,6 +83,11 @@ impl Pages {
         }
     }
 
+    /// Returns the page at which the next search for free pages starts.
+    pub const fn cursor(&self) -> u32 {
+        self.cursor
+    }
+
     pub fn move_cursor(&mut self, page: u32) {
         self.cursor = if page >= self.count() { 0 } else { page };
     }

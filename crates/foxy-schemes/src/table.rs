@@ -225,6 +225,11 @@ impl SchemeRow {
         }
     }
 
+    /// Returns whether many records share a file, so that the storage scheme has a layout to show.
+    pub fn has_layout(&self) -> bool {
+        matches!(self.kind, Kind::Slotted(_) | Kind::StreamPacketizer | Kind::Webcosm)
+    }
+
     /// Returns whether the storage scheme collects reads and starts them sorted by disk place.
     /// Other schemes start each read at once.
     pub fn batches_reads(&self) -> bool {

@@ -298,7 +298,7 @@ pub trait Lookup: Send + Sync {
         None
     }
 
-    /// Returns a view of the storage scheme's layout, if the scheme has one.
+    /// Returns a view of the storage scheme's layout for any thread, if the scheme has one.
     fn layout(&self) -> Option<&dyn LayoutView> {
         None
     }
@@ -328,6 +328,11 @@ pub trait Scheme {
     /// Returns a lookup that other threads can use, if the storage scheme has one. The caller calls
     /// this method before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
+        None
+    }
+    /// Returns a view of the layout for the thread that runs the storage scheme. Returns `None` if
+    /// the scheme keeps each record in a file of its own, or if [`Scheme::lookup`] has the view.
+    fn layout(&self) -> Option<&dyn LayoutView> {
         None
     }
 }

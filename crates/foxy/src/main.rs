@@ -6,6 +6,7 @@ mod commands;
 mod secret_file;
 mod serve;
 mod settings;
+mod store_at_rest;
 mod store_file;
 mod users_file;
 

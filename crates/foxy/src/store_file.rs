@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
 use crate::serve::purge::list::NAME as PURGE_LIST;
-use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
+use foxy_device::{IoError, ReadOnlyDevice, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_schemes::stream_packetizer::{self, open::judge_size};
 use foxy_schemes::{SCHEMES, SchemeName};
 use foxy_store::OpenStoreError;
@@ -25,7 +25,7 @@ pub struct StoreFile {
     pub name: &'static str,
     medium: Medium,
     file: ReadOnlyFile,
-    _folder: Rc<ReadOnlyFolder>,
+    folder: Rc<ReadOnlyFolder>,
 }
 
 /// Opens the files of all stores in a folder, or the single file at `path`.
@@ -66,7 +66,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
         let is_in_use = |error: &IoError| *error == IoError::InUse;
         match patiently(is_in_use, || open_file(&opened, name)) {
             Ok((medium, file)) => {
-                files.push(StoreFile { path: at, name, medium, file, _folder: Rc::clone(&opened) });
+                files.push(StoreFile { path: at, name, medium, file, folder: Rc::clone(&opened) });
             }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
@@ -126,6 +126,33 @@ impl StoreFile {
     /// Returns the schemes that use this file name.
     pub fn schemes(&self) -> Vec<SchemeName> {
         SCHEMES.iter().filter(|row| row.control == Some(self.name)).map(|row| row.name).collect()
+    }
+
+    /// Returns the scheme that uses this file name, or the first of several.
+    pub fn scheme(&self) -> SchemeName {
+        let row = SCHEMES.iter().find(|row| row.control == Some(self.name));
+        row.map_or(SchemeName::Null, |row| row.name)
+    }
+
+    /// Returns whether many records of the store share a file, so that the store has a map.
+    pub fn has_layout(&self) -> bool {
+        self.scheme().row().has_layout()
+    }
+
+    /// Returns a device that reads the files of the store's folder, and changes nothing.
+    pub fn read_only_device(&self) -> ReadOnlyDevice {
+        ReadOnlyDevice::new(Rc::clone(&self.folder))
+    }
+
+    /// Explains why the store has no map.
+    pub fn without_layout(&self) -> String {
+        let schemes: Vec<_> = self.schemes().iter().map(ToString::to_string).collect();
+        format!(
+            "store {}: the scheme ({}) keeps each object in a file of its own, so the store has no \
+             segments and no map",
+            self.path.display(),
+            schemes.join(" or ")
+        )
     }
 
     pub const fn size(&self) -> u64 {

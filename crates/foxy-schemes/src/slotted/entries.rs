@@ -94,6 +94,11 @@ impl Entries {
         &self.slab.0[id as usize]
     }
 
+    /// Returns the length of the array, including vacant places.
+    pub fn places(&self) -> usize {
+        self.slab.0.len()
+    }
+
     pub fn get_mut(&mut self, id: EntryId) -> &mut SlotEntry {
         &mut self.slab.0[id as usize]
     }

@@ -63,6 +63,11 @@ impl Files {
         self.dirty.take(&file)
     }
 
+    /// Returns the identifier of a data file that is open.
+    pub fn open_id(&self, file: u64) -> Option<FileId> {
+        self.open.get(&file).filter(|open| open.is_open).map(|open| open.id)
+    }
+
     fn take_id(&mut self) -> FileId {
         FileId(self.free_ids.pop().unwrap_or_else(|| {
             self.next_id += 1;

@@ -23,6 +23,7 @@ mod locality;
 mod open;
 pub(crate) mod plan;
 mod prefetch;
+mod view;
 mod work;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ use foxy_store::contract::{
     AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest, Ticket,
 };
 use foxy_store::layout::{PAGE, SLOT};
+use foxy_store::map::LayoutView;
 use foxy_store::observe::Observer;
 use foxy_store::record::Secret;
 use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
@@ -309,5 +311,9 @@ impl Scheme for Slotted {
 
     fn free_runs(&self) -> Vec<(u32, u32)> {
         self.layout.free_runs()
+    }
+
+    fn layout(&self) -> Option<&dyn LayoutView> {
+        Some(self)
     }
 }

@@ -19,6 +19,7 @@ mod phase;
 mod scan;
 mod sequences;
 mod snapshot;
+mod view;
 mod window;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ use foxy_base::Instant;
 use foxy_device::IoDone;
 use foxy_store::contract::{Outbox, Record, Scheme, StoreRequest, Ticket};
 use foxy_store::layout::{Layout, SLOT, SLOTS_PER_PAGE};
+use foxy_store::map::LayoutView;
 use foxy_store::observe::Observer;
 use foxy_store::one_file::io_sequence::{IoSequence, SyncFailures};
 use foxy_store::one_file::lifecycle::Lifecycle;
@@ -210,5 +212,9 @@ impl Scheme for StreamPacketizer {
             }
         }
         self.after_event(now, out);
+    }
+
+    fn layout(&self) -> Option<&dyn LayoutView> {
+        Some(self)
     }
 }

@@ -4,6 +4,7 @@
 use crate::contract::{
     Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
 };
+use crate::map::LayoutVisit;
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use foxy_base::Instant;
@@ -22,11 +23,11 @@ pub enum Ask {
 }
 
 /// An event for the engine of a shard. `R` receives the answer to a request.
-#[derive(Debug)]
 pub enum Wake<R> {
     Request(Ask, R),
     IoDone(IoDone),
     Deadline,
+    Visit(LayoutVisit),
     Shutdown(R),
 }
 
@@ -87,6 +88,11 @@ impl<D: Device, R> Engine<D, R> {
             Wake::Deadline => {
                 if self.scheme.deadline().is_some_and(|deadline| deadline <= now) {
                     self.scheme.on_deadline(now, &mut self.outbox);
+                }
+            }
+            Wake::Visit(visit) => {
+                if let Some(layout) = self.scheme.layout() {
+                    visit(layout);
                 }
             }
             Wake::Shutdown(waiter) => {

@@ -19,6 +19,9 @@ pub const MAX_DOZE: Duration = Duration::from_millis(1);
 /// once.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
+/// Largest number of visits to the layout that wait for the thread.
+const MAX_VISITS: usize = 16;
+
 /// When the thread next reads its mailbox if no request wakes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
@@ -34,6 +37,8 @@ pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
     /// Number of bytes in all waiting puts.
     bytes: usize,
+    /// Number of waiting visits to the layout.
+    visits: usize,
     open: bool,
     thread: Attention,
     /// Whether a small put arrived after the thread last slept. If so, more small puts may follow
@@ -51,6 +56,7 @@ impl Mailbox {
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
+            visits: 0,
             open: true,
             thread: Attention::Awake,
             gathering: false,
@@ -85,6 +91,11 @@ impl Mailbox {
         full.then_some(RefusedReason::Busy)
     }
 
+    /// Returns whether one more visit to the layout may wait in the mailbox.
+    pub const fn accepts_visit(&self) -> bool {
+        self.open && self.visits < MAX_VISITS
+    }
+
     /// Adds an event. Returns whether the thread must be woken.
     pub fn post(&mut self, wake: Wake<Reply>) -> bool {
         let small = is_small_put(&wake);
@@ -97,6 +108,7 @@ impl Mailbox {
         if late {
             self.thread = Attention::Awake;
         }
+        self.visits += usize::from(matches!(wake, Wake::Visit(_)));
         if let Wake::Request(ask, _) = &wake {
             self.bytes += length(ask);
             if let Ask::Put(key, ..) = ask {
@@ -111,7 +123,7 @@ impl Mailbox {
     /// method after it has processed the events that it took before.
     pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
         self.thread = Attention::Awake;
-        self.bytes = 0;
+        (self.bytes, self.visits) = (0, 0);
         self.taken.clear();
         std::mem::swap(&mut self.put, &mut self.taken);
         std::mem::swap(&mut self.waiting, batch);

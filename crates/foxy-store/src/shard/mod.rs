@@ -12,7 +12,7 @@ mod tests;
 use crate::contract::{
     AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
 };
-use crate::map::{LayoutView, PlacedRecord};
+use crate::map::{LayoutVisit, PlacedRecord};
 use crate::observe::Observer;
 use crate::shard::engine::{Ask, Engine, Wake};
 use crate::shard::mailbox::{Attention, MAX_DOZE, Mailbox};
@@ -22,9 +22,13 @@ use foxy_base::Instant;
 use foxy_device::{BlockingDevice, KeptFiles, Reader, Waker};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Longest time to wait until the store's thread looks at the layout.
+const MAX_VISIT_WAIT: Duration = Duration::from_secs(2);
 
 /// A function that receives the answer. It is called exactly once, on the shard's or the caller's
 /// thread, and must not block.
@@ -70,9 +74,12 @@ impl Shard {
         settings: ShardSettings,
     ) -> std::io::Result<Self> {
         let (lookup, mailbox) = (scheme.lookup(), Mutex::new(Mailbox::new()));
+        let is_shared = lookup.as_ref().is_some_and(|lookup| lookup.layout().is_some());
+        let has_layout = is_shared || scheme.layout().is_some();
         let (reader, waker) = (device.reader(), device.waker());
         let handle = StoreHandle(Arc::new(Shared {
             lookup,
+            has_layout,
             reader,
             lent: OnceLock::new(),
             mailbox,
@@ -113,6 +120,7 @@ pub struct StoreHandle(Arc<Shared>);
 
 struct Shared {
     lookup: Option<Arc<dyn Lookup>>,
+    has_layout: bool,
     reader: Option<Reader>,
     /// The store's files, if gets must still find records after the store has closed (see
     /// [`StoreHandle::lend`]).
@@ -169,9 +177,22 @@ impl StoreHandle {
         }
     }
 
-    /// Returns a view of the store's layout. Returns `None` if the storage scheme has none.
-    pub fn layout(&self) -> Option<&dyn LayoutView> {
-        self.0.lookup.as_ref()?.layout()
+    /// Returns whether the storage scheme has a layout to look at.
+    pub fn has_layout(&self) -> bool {
+        self.0.has_layout
+    }
+
+    /// Looks at the store's layout: on the calling thread if the storage scheme permits this,
+    /// otherwise on the store's thread. Drops `visit` without a call if there is no layout, if the
+    /// store is closed, or if too many visits wait.
+    pub fn visit_layout(&self, visit: LayoutVisit) {
+        if let Some(layout) = self.0.lookup.as_ref().and_then(|lookup| lookup.layout()) {
+            return visit(layout);
+        }
+        let mailbox = self.0.lock();
+        if self.has_layout() && mailbox.accepts_visit() {
+            self.0.post(mailbox, Wake::Visit(visit));
+        }
     }
 
     /// Reads and verifies records that a scan of the layout found, and waits for the disk. Passes
@@ -181,11 +202,19 @@ impl StoreHandle {
         records: &[PlacedRecord],
         mut take: impl FnMut(&PlacedRecord, Key, Record) -> bool,
     ) {
-        let (Some(layout), Some(reader)) = (self.layout(), &self.0.reader) else { return };
+        let Some(reader) = &self.0.reader else { return };
+        let (sender, receiver) = channel();
+        let wanted = records.to_vec();
+        self.visit_layout(Box::new(move |layout| {
+            let readers: Vec<_> = wanted.iter().map(|record| layout.locate(record)).collect();
+            // The error is ignored, because the caller may have lost patience.
+            let _ = sender.send(readers);
+        }));
+        let readers = receiver.recv_timeout(MAX_VISIT_WAIT).unwrap_or_default();
         let files = reader.keep_files();
         let mut read = |file, offset, length| files.read(file, offset, length);
-        for placed in records {
-            if let Some((key, record)) = layout.read_placed(placed, &mut read)
+        for (placed, reader) in records.iter().zip(readers) {
+            if let Some((key, record)) = reader.and_then(|reader| reader.read(&mut read))
                 && !take(placed, key, record)
             {
                 return;
@@ -257,7 +286,7 @@ fn refuse(wakes: VecDeque<Wake<Reply>>) {
         match wake {
             Wake::Request(ask, reply) => reply(refusal(&ask, RefusedReason::Closed)),
             Wake::Shutdown(reply) => reply(Answer::Closed),
-            Wake::IoDone(_) | Wake::Deadline => {}
+            Wake::IoDone(_) | Wake::Deadline | Wake::Visit(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@
 //! than it needs.
 
 use super::budget::Budget;
-use super::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, LayoutFile, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of low bits of a file number that say how many slots a place of the file has. These bits
@@ -179,6 +179,19 @@ impl Layout for Classes {
 
     fn kind(&self, file: u64) -> FileKind {
         if size_of(file) == 0 { FileKind::Single } else { FileKind::Shared(0) }
+    }
+
+    fn files(&self) -> Vec<LayoutFile> {
+        let file = |(size, class): (&u32, &Class)| LayoutFile {
+            file: class.file,
+            slots: class.places * size,
+            head: None,
+        };
+        self.classes.iter().map(file).collect()
+    }
+
+    fn unallocated(&self) -> u32 {
+        self.budget.slots() - self.budget.taken()
     }
 
     fn capacity(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! slots (512 bytes each) after the last written record, usually one contiguous run. At the end of
 //! the file, the search continues at the start.
 
-use super::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, LayoutFile, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 const BITS: u32 = 64;
@@ -71,6 +71,11 @@ impl Cyclic {
 
     pub const fn free_slots(&self) -> u32 {
         self.free
+    }
+
+    /// Returns the slot (512 bytes) at which the search for free slots begins.
+    pub const fn cursor(&self) -> u32 {
+        self.cursor
     }
 
     pub const fn is_empty(&self) -> bool {
@@ -143,6 +148,10 @@ impl Layout for Cyclic {
 
     fn kind(&self, _file: u64) -> FileKind {
         FileKind::Shared(u64::from(self.slots) * SLOT as u64)
+    }
+
+    fn files(&self) -> Vec<LayoutFile> {
+        vec![LayoutFile { file: 0, slots: self.slots, head: Some(self.cursor) }]
     }
 
     fn capacity(&self) -> u64 {

@@ -6,7 +6,7 @@
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
-use super::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, LayoutFile, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 /// Number of slots (512 bytes each) in a page of the mapped file: 8 KiB, as in the paper.
@@ -237,6 +237,20 @@ impl Layout for Mapped {
 
     fn shares(&self, slots: u32) -> bool {
         slots <= MAX_SMALL_SLOTS
+    }
+
+    fn files(&self) -> Vec<LayoutFile> {
+        let is_current = |part: &Part| Some(part.file) == self.current;
+        let file = |part: &Part| LayoutFile {
+            file: part.file,
+            slots: self.part_slots,
+            head: is_current(part).then(|| part.slots.cursor()),
+        };
+        self.parts.iter().map(file).collect()
+    }
+
+    fn unallocated(&self) -> u32 {
+        self.budget.slots() - self.budget.taken()
     }
 
     fn capacity(&self) -> u64 {

@@ -20,6 +20,16 @@ pub struct Piece {
     pub slots: u32,
 }
 
+/// A file that many records share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayoutFile {
+    pub file: u64,
+    /// Number of slots (512 bytes each) in the file.
+    pub slots: u32,
+    /// The slot at which the search for a new record's slots begins.
+    pub head: Option<u32>,
+}
+
 /// The result of a search for slots (512 bytes each) for a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -87,6 +97,14 @@ pub trait Layout: Send {
         true
     }
 
+    /// Returns the files that records share.
+    fn files(&self) -> Vec<LayoutFile>;
+
+    /// Returns the number of slots (512 bytes each) that no file has taken yet.
+    fn unallocated(&self) -> u32 {
+        0
+    }
+
     fn capacity(&self) -> u64;
 
     fn largest(&self) -> u64;
@@ -117,6 +135,16 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
+    /// Returns the name of the layout for maps.
+    pub const fn area(self) -> &'static [&'static str; 1] {
+        match self {
+            Self::Cyclic => &["one file, written cyclically"],
+            Self::Classes => &["a file for each record size"],
+            Self::Ring => &["one file, a ring of stripes"],
+            Self::Mapped | Self::MappedAligned => &["files of small records"],
+        }
+    }
+
     /// Creates the layout for a store of `slots` slots (512 bytes each). `threshold` is the maximum
     /// size in slots of a record that shares a file.
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {

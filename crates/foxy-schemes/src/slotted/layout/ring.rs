@@ -2,7 +2,7 @@
 //! one after another into the current stripe. If a record does not fit, the next stripe becomes
 //! current. The old records of this stripe are dropped before they are overwritten.
 
-use super::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, LayoutFile, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 /// Number of slots (512 bytes each) in a stripe of 1 MiB. Stores with less space than eight such
@@ -74,6 +74,11 @@ impl Layout for Ring {
 
     fn kind(&self, _file: u64) -> FileKind {
         FileKind::Shared(u64::from(self.stripe) * u64::from(self.stripes) * SLOT as u64)
+    }
+
+    fn files(&self) -> Vec<LayoutFile> {
+        let head = (self.current * self.stripe + self.used).checked_sub(1);
+        vec![LayoutFile { file: 0, slots: self.stripe * self.stripes, head: head.or(Some(0)) }]
     }
 
     fn capacity(&self) -> u64 {

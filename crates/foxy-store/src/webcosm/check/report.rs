@@ -112,21 +112,20 @@ pub struct SegmentReport {
 impl SegmentReport {
     /// Returns the place of the segment for a map. `newest` is the number of the newest segment of
     /// the log. Only an unsealed segment counts as open, and lost or discarded ones as leaving.
-    pub(super) fn place(&self, newest: u32, segment_bytes: u64) -> SegmentPlace {
+    pub(super) fn place(&self, newest: u32, geometry: &Geometry) -> SegmentPlace {
         let state = match self.state {
             SegmentState::Free => SegmentUse::Free,
             SegmentState::Sealed => SegmentUse::Sealed,
             SegmentState::Unsealed => SegmentUse::Open,
             SegmentState::Void | SegmentState::Lost | SegmentState::GivenUp => SegmentUse::Leaving,
         };
+        let is_free = state == SegmentUse::Free;
         SegmentPlace {
-            slot: self.slot,
-            log: self.log as u8,
             state,
             sequence: self.sequence,
             age: self.sequence.map_or(0, |sequence| newest.saturating_sub(sequence)),
-            written: if state == SegmentUse::Free { 0 } else { segment_bytes },
-            ..SegmentPlace::default()
+            written: if is_free { 0 } else { geometry.segment_bytes() },
+            ..geometry.free_place(self.slot)
         }
     }
 }

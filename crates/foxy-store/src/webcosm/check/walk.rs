@@ -220,9 +220,9 @@ impl<'a> Walk<'a> {
             let of_log = self.segments.iter().filter(|segment| segment.log == log);
             of_log.filter_map(|segment| segment.sequence).max().unwrap_or(0)
         });
-        let bytes = self.geometry.segment_bytes();
-        let place = |it: &SegmentReport| it.place(newest[it.log as usize], bytes);
-        let mut survey = Survey::new(bytes, self.segments.iter().map(place).collect());
+        let geometry = &self.geometry;
+        let place = |it: &SegmentReport| it.place(newest[it.log as usize], geometry);
+        let mut survey = geometry.survey(self.segments.iter().map(place).collect());
         survey.add_all(&self.geometry, &self.index);
         survey
     }

@@ -48,10 +48,10 @@ impl SmallMap<'_> {
             return FREE;
         }
         let number = |value: &Value| value.as_u64().unwrap_or(0);
-        let each = number(&self.map["segment_bytes"]) * number(&self.map["segments_of_cell"]);
-        let live: u64 = cells.iter().map(|cell| number(&cell[7])).sum();
+        let sum = |field: usize| cells.iter().map(|cell| number(&cell[field])).sum::<u64>();
+        let (live, all) = (sum(7), sum(10));
         let levels = LEVELS.len() as u64 - 1;
-        let level = (live * levels).div_ceil((each * cells.len() as u64).max(1)).min(levels);
+        let level = (live * levels).div_ceil(all.max(1)).min(levels);
         LEVELS[usize::try_from(level).unwrap_or(0)]
     }
 

@@ -33,9 +33,10 @@ fn look(seconds: u64, requests: u64) -> Look {
         "traffic": { "hosts": [{ "name": "a.test", "share": 0.75, "requests": 8, "hits": 4 }],
             "requests": [request(900, "fast"), request(2_500_000, "slow")] },
     });
-    let cell = |state: u64, live: u64| json!([0, state, 0, 1, 0, 0, 0, live, [0, 0, 0, 0], ""]);
-    let map = json!({ "segment_bytes": 1 << 20, "segments_of_cell": 1,
-        "states": ["free", "sealed", "leaving", "sealing", "copying", "open"],
+    let cell = |state: u64, live: u64| {
+        json!([0, state, 0, 1, 0, 0, 0, live, [0, 0, 0, 0], "", 1 << 20, 0, 0])
+    };
+    let map = json!({ "states": ["free", "sealed", "leaving", "sealing", "copying", "open"],
         "cells": [cell(1, 1 << 20), cell(1, 1 << 19), cell(2, 0), cell(5, 0), cell(0, 0)] });
     Look { live, map: Some((0, map)) }
 }

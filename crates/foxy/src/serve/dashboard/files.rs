@@ -47,6 +47,7 @@ files! {
     "map.js": SCRIPT,
     "map-colours.js": SCRIPT,
     "map-picture.js": SCRIPT,
+    "map-tables.js": SCRIPT,
     "numbers.js": SCRIPT,
     "objects.js": SCRIPT,
     "outcomes.js": SCRIPT,

@@ -86,7 +86,7 @@ fn store(folder: &str, handle: &StoreHandle, is_out: bool) -> Value {
         "folder": folder,
         "status": word(observer.status.get()),
         "out_of_use": is_out,
-        "has_map": handle.layout().is_some(),
+        "has_map": handle.has_layout(),
         "measures": measures,
     })
 }

@@ -1,42 +1,37 @@
 //! Keeps a map of each store for the dashboard, with small snapshots of the last hour. A map is
 //! made in steps of a fraction of a millisecond, so that no request waits for it.
 
+use super::map_json::{STATES, main_state, part_of_cell, segments_of_cell, survey_as_json};
 use foxy_base::{Instant, WallTime, clock};
 use foxy_store::StoreHandle;
-use foxy_store::map::{STRIPS, SegmentPlace, SegmentUse, Survey};
+use foxy_store::map::{FilePart, LayoutView, SegmentPlace, SegmentUse, Survey};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-/// Largest number of cells of a map. In a larger store, a cell stands for several segments.
-const MAX_CELLS: usize = 4096;
-/// Interval between the maps while a dashboard shows them.
+/// Shortest interval between the maps while a dashboard shows them.
 const WATCHED_INTERVAL: Duration = Duration::from_secs(2);
-/// Interval between the saved snapshots of a store's map.
+/// Shortest interval between the saved snapshots of a store's map.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(30);
-/// Number of saved snapshots of a store's map: the last hour.
+/// Number of saved snapshots of a store's map: the last hour, or more in a large store.
 const MAX_SNAPSHOTS: usize = 120;
 /// A map counts as watched for this time after a dashboard asked for it.
 const WATCH_TIME: Duration = Duration::from_secs(15);
-/// foxy rests between two maps for this multiple of the time that the last map took.
-const REST_FACTOR: u32 = 20;
+/// foxy rests between two maps for this multiple of the time that the last map took. So the maps of
+/// a large store take less than 1 % of a core.
+const REST_FACTOR: u32 = 50;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
+/// Longest time to wait until a store's thread looks at its layout. A hanging disk may delay it.
+const MAX_VISIT_WAIT: Duration = Duration::from_secs(2);
 /// The code of a cell's state in a snapshot of a store's map: a letter for each combination of
 /// state and level. This letter stands for the first state and the lowest level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
-
-const STATES: [SegmentUse; 6] = [
-    SegmentUse::Free,
-    SegmentUse::Sealed,
-    SegmentUse::Leaving,
-    SegmentUse::Sealing,
-    SegmentUse::Copying,
-    SegmentUse::Open,
-];
 
 /// A map at an earlier time: a character for each cell.
 #[derive(Debug)]
@@ -66,27 +61,37 @@ impl StoreMaps {
         Self((0..stores).map(|_| RefCell::default()).collect())
     }
 
-    /// Returns the newest map of a store. The first call of a dashboard may find none.
-    pub fn map_as_json(&self, store: usize, now: Instant) -> Option<Value> {
+    /// Returns the newest map of a store, if it is newer than `after`. The first call of a dashboard
+    /// may find none.
+    pub fn map_as_json(&self, store: usize, after: WallTime, now: Instant) -> Option<Value> {
         let mut kept = self.0.get(store)?.borrow_mut();
         if kept.asked.is_none_or(|asked| now.since(asked) > WATCH_TIME) {
             kept.due = now;
         }
         kept.asked = Some(now);
-        let map = kept.map.as_ref();
+        let map = kept.map.as_ref().filter(|(time, _)| *time > after);
         Some(map.map_or(json!({ "cells": null }), |(time, survey)| survey_as_json(survey, *time)))
     }
 
-    /// Returns the snapshots of a store's map of the last hour, oldest first.
-    pub fn history_as_json(&self, store: usize) -> Option<Value> {
+    /// Returns the part of a file that a cell of the newest map shows.
+    pub fn part(&self, store: usize, slot: u32) -> Option<FilePart> {
+        let kept = self.0.get(store)?.borrow();
+        part_of_cell(&kept.map.as_ref()?.1, slot)
+    }
+
+    /// Returns the snapshots of a store's map of the last hour that are newer than `after`, oldest
+    /// first.
+    pub fn history_as_json(&self, store: usize, after: WallTime) -> Option<Value> {
         let kept = self.0.get(store)?.borrow();
         let shown =
             |it: &Snapshot| json!({ "time_ms": it.time.0, "cells": it.cells, "next": it.next });
+        let newer = kept.snapshots.iter().filter(|snapshot| snapshot.time > after);
         Some(json!({
             "first_code": FIRST_CODE,
             "levels": LEVELS,
             "states": STATES.map(SegmentUse::name),
-            "snapshots": kept.snapshots.iter().map(shown).collect::<Vec<_>>(),
+            "most": MAX_SNAPSHOTS,
+            "snapshots": newer.map(shown).collect::<Vec<_>>(),
         }))
     }
 }
@@ -109,20 +114,43 @@ pub async fn keep(maps: &StoreMaps, stores: &[(String, StoreHandle)]) {
 
 /// Returns a map of the store. Returns `None` if its scheme has no layout.
 async fn survey(store: &StoreHandle) -> Option<Survey> {
-    let layout = store.layout()?;
-    let mut survey = layout.begin_survey();
-    while layout.continue_survey(&mut survey) {
+    let mut survey = visit(store, |layout| layout.begin_survey()).await?;
+    loop {
+        let step = |layout: &dyn LayoutView| (layout.continue_survey(&mut survey), survey);
+        let (has_more, continued) = visit(store, step).await?;
+        survey = continued;
+        if !has_more {
+            break;
+        }
+        tokio::time::sleep(STEP_PAUSE).await;
+    }
+    while survey.finish_some() {
         tokio::time::sleep(STEP_PAUSE).await;
     }
     Some(survey)
 }
 
+/// Looks at the layout of a store, on the thread that may do this. Returns `None` if the scheme has
+/// no layout, or the store does not answer.
+pub async fn visit<T: Send + 'static>(
+    store: &StoreHandle,
+    look: impl FnOnce(&dyn LayoutView) -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = oneshot::channel();
+    store.visit_layout(Box::new(move |layout| {
+        // The error is ignored, because nobody may wait any more.
+        let _ = sender.send(look(layout));
+    }));
+    timeout(MAX_VISIT_WAIT, receiver).await.ok()?.ok()
+}
+
 impl KeptMap {
     fn keep(&mut self, survey: Option<Survey>, begun: Instant) {
         let (now, time) = (clock::monotonic(), clock::wall());
-        self.due = now + WATCHED_INTERVAL.max(now.since(begun) * REST_FACTOR);
+        let rest = now.since(begun) * REST_FACTOR;
+        self.due = now + WATCHED_INTERVAL.max(rest);
         if self.snapshot_due <= now {
-            self.snapshot_due = now + SNAPSHOT_INTERVAL;
+            self.snapshot_due = now + SNAPSHOT_INTERVAL.max(rest);
             if self.snapshots.len() >= MAX_SNAPSHOTS {
                 self.snapshots.pop_front();
             }
@@ -136,9 +164,10 @@ impl Snapshot {
     fn of(survey: &Survey, time: WallTime) -> Self {
         let each = segments_of_cell(survey.segments.len());
         let code = |segments: &[SegmentPlace]| {
-            let bytes = survey.segment_bytes * segments.len() as u64;
+            let bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
             let live: u64 = segments.iter().map(|segment| segment.live_bytes).sum();
-            let level = (live * u64::from(LEVELS - 1)).div_ceil(bytes).min(u64::from(LEVELS - 1));
+            let level =
+                (live * u64::from(LEVELS - 1)).div_ceil(bytes.max(1)).min(u64::from(LEVELS - 1));
             char::from(FIRST_CODE + main_state(segments) * LEVELS + level as u8)
         };
         let next = [0, 1].map(|log| {
@@ -148,59 +177,6 @@ impl Snapshot {
         });
         Self { time, cells: survey.segments.chunks(each).map(code).collect(), next }
     }
-}
-
-/// Returns a map for the page's scripts.
-pub fn survey_as_json(survey: &Survey, time: WallTime) -> Value {
-    let each = segments_of_cell(survey.segments.len());
-    let cells = survey.segments.chunks(each).map(cell);
-    let holes = survey.holes.iter().map(|group| json!([group.holes, group.bytes]));
-    json!({
-        "time_ms": time.0,
-        "segment_bytes": survey.segment_bytes,
-        "unit_bytes": survey.unit_bytes,
-        "segments": survey.segments.len(),
-        "segments_of_cell": each,
-        "states": STATES.map(SegmentUse::name),
-        "cells": cells.collect::<Vec<_>>(),
-        "holes": holes.collect::<Vec<_>>(),
-    })
-}
-
-fn segments_of_cell(segments: usize) -> usize {
-    segments.div_ceil(MAX_CELLS).max(1)
-}
-
-/// Returns the position in [`STATES`] of the state that a cell shows. If the cell's segments have
-/// several states, the cell shows the last of them in this list.
-fn main_state(segments: &[SegmentPlace]) -> u8 {
-    let number = |it: &SegmentPlace| STATES.iter().position(|state| *state == it.state);
-    segments.iter().filter_map(number).max().unwrap_or(0) as u8
-}
-
-/// Returns a cell: slot, state, log, sequence, age, written bytes, live records, live bytes,
-/// records by use count, and the strips as digits. Sequence and age are of the newest segment.
-fn cell(segments: &[SegmentPlace]) -> Value {
-    let newest = segments.iter().filter(|it| it.sequence.is_some()).min_by_key(|it| it.age);
-    let shown = newest.unwrap_or(&segments[0]);
-    let sum = |of: fn(&SegmentPlace) -> u64| segments.iter().map(of).sum::<u64>();
-    let uses = [0, 1, 2, 3].map(|n| segments.iter().map(|it| u64::from(it.uses[n])).sum::<u64>());
-    let strip = |n: usize| {
-        let sum: usize = segments.iter().map(|segment| usize::from(segment.strips[n])).sum();
-        char::from(b'0' + sum.div_ceil(segments.len()).min(9) as u8)
-    };
-    json!([
-        segments[0].slot,
-        main_state(segments),
-        shown.log,
-        shown.sequence,
-        shown.age,
-        sum(|it| it.written),
-        sum(|it| it.live_records.into()),
-        sum(|it| it.live_bytes),
-        uses,
-        (0..STRIPS).map(strip).collect::<String>(),
-    ])
 }
 
 #[cfg(test)]
@@ -213,6 +189,7 @@ mod tests {
             state: if slot == 1 { SegmentUse::Open } else { SegmentUse::Sealed },
             sequence: Some(slot),
             age: segments - 1 - slot,
+            bytes: 1 << 20,
             live_bytes: 1 << 19,
             ..SegmentPlace::default()
         };
@@ -226,13 +203,16 @@ mod tests {
     fn a_huge_store_has_a_bounded_number_of_cells() {
         let maps = StoreMaps::new(1);
         let now = Instant::ZERO;
-        assert_eq!(maps.map_as_json(0, now), Some(json!({ "cells": null })));
-        assert_eq!(maps.map_as_json(1, now), None);
+        let start = WallTime(0);
+        assert_eq!(maps.map_as_json(0, start, now), Some(json!({ "cells": null })));
+        assert_eq!(maps.map_as_json(1, start, now), None);
         maps.0[0].borrow_mut().keep(Some(survey(10_000)), now);
-        let map = maps.map_as_json(0, now).expect("a store");
+        let map = maps.map_as_json(0, start, now).expect("a store");
         assert_eq!((&map["segments_of_cell"], &map["segments"]), (&json!(3), &json!(10_000)));
         let cells = map["cells"].as_array().expect("a list");
-        assert_eq!((cells.len(), &cells[0][1], &cells[1][0]), (3334, &json!(5), &json!(3)));
+        assert_eq!((cells.len(), &cells[0][1], &cells[1][0]), (3334, &json!(6), &json!(3)));
+        let time = WallTime(map["time_ms"].as_u64().expect("a time"));
+        assert_eq!(maps.map_as_json(0, time, now), Some(json!({ "cells": null })), "sent already");
     }
 
     #[test]
@@ -243,11 +223,14 @@ mod tests {
             kept.snapshot_due = Instant::ZERO;
             kept.keep(Some(survey(10_000)), Instant::ZERO);
         }
-        let history = maps.history_as_json(0).expect("a store");
+        let history = maps.history_as_json(0, WallTime(0)).expect("a store");
         let snapshots = history["snapshots"].as_array().expect("a list");
         assert_eq!(snapshots.len(), MAX_SNAPSHOTS);
         let cells = snapshots[0]["cells"].as_str().expect("text");
-        assert_eq!((cells.len(), cells.as_bytes()[1]), (3334, FIRST_CODE + LEVELS + 5));
+        assert_eq!((cells.len(), cells.as_bytes()[1]), (3334, FIRST_CODE + 6 * LEVELS + 5));
         assert_eq!(snapshots[0]["next"][0], 10_000);
+        let newest = WallTime(snapshots[MAX_SNAPSHOTS - 1]["time_ms"].as_u64().expect("a time"));
+        let later = maps.history_as_json(0, newest).expect("a store");
+        assert_eq!(later["snapshots"], json!([]));
     }
 }

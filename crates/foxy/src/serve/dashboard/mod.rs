@@ -4,13 +4,14 @@
 pub mod configuration;
 pub mod files;
 pub mod live;
+pub mod map_json;
 pub mod maps;
 pub mod objects;
 mod sketch;
 pub mod traffic;
 
 use crate::serve::admin::requests::query_pairs;
-use foxy_base::clock;
+use foxy_base::{WallTime, clock};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::server::Gauges;
 use foxy_store::StoreHandle;
@@ -31,11 +32,11 @@ pub enum DataRequest {
     Configuration,
     /// The hits of other cache sizes and policies.
     WhatIf,
-    /// The map of a store.
-    Map(usize),
-    /// The snapshots of a store's map.
-    MapHistory(usize),
-    /// At most `most` objects of a segment.
+    /// The map of a store, if it is newer than `after`.
+    Map { store: usize, after: WallTime },
+    /// The snapshots of a store's map that are newer than `after`.
+    MapHistory { store: usize, after: WallTime },
+    /// At most `most` objects of a cell of the map, which begins with this segment.
     Segment { store: usize, slot: u32, most: usize },
     /// Objects whose URLs contain some text.
     Objects(ObjectSearch),
@@ -49,6 +50,7 @@ impl DataRequest {
         let text =
             |name: &str| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let store = text("store").and_then(|number| number.parse().ok());
+        let after = || text("after").map_or(Some(0), |time| time.parse().ok()).map(WallTime);
         let search = || {
             let word = |name| text(name).unwrap_or_default().to_owned();
             let from = text("from").map_or(Some(0), |number| number.parse().ok())?;
@@ -58,8 +60,8 @@ impl DataRequest {
             "/data/live" => Some(Self::Live),
             "/data/settings" => Some(Self::Configuration),
             "/data/whatif" => Some(Self::WhatIf),
-            "/data/map" => Some(Self::Map(store?)),
-            "/data/map-history" => Some(Self::MapHistory(store?)),
+            "/data/map" => Some(Self::Map { store: store?, after: after()? }),
+            "/data/map-history" => Some(Self::MapHistory { store: store?, after: after()? }),
             "/data/segment" => {
                 let most = text("most").map_or(Some(usize::MAX), |number| number.parse().ok())?;
                 Some(Self::Segment { store: store?, slot: text("segment")?.parse().ok()?, most })
@@ -104,11 +106,14 @@ impl Dashboard {
     /// and for other data.
     pub async fn storage(&self, wanted: DataRequest) -> Option<Value> {
         match wanted {
-            DataRequest::Map(store) => self.maps.map_as_json(store, clock::monotonic()),
-            DataRequest::MapHistory(store) => self.maps.history_as_json(store),
+            DataRequest::Map { store, after } => {
+                self.maps.map_as_json(store, after, clock::monotonic())
+            }
+            DataRequest::MapHistory { store, after } => self.maps.history_as_json(store, after),
             DataRequest::Segment { store, slot, most } => {
+                let part = self.maps.part(store, slot)?;
                 let store = &self.stores.get(store)?.1;
-                objects::of_segment(store, self.proxy.policies(), slot, most).await
+                objects::of_part(store, self.proxy.policies(), part, most).await
             }
             DataRequest::Objects(search) => match search.store {
                 Some(store) => {
@@ -129,8 +134,10 @@ mod tests {
     #[test]
     fn a_request_names_data_and_its_place() {
         let read = |path: &str, query: &str| DataRequest::read(path, Some(query));
+        let map = |after| Some(DataRequest::Map { store: 1, after: WallTime(after) });
         assert_eq!(read("/data/live", ""), Some(DataRequest::Live));
-        assert_eq!(read("/data/map", "store=1"), Some(DataRequest::Map(1)));
+        assert_eq!(read("/data/map", "store=1"), map(0));
+        assert_eq!(read("/data/map", "store=1&after=7"), map(7));
         let segment = Some(DataRequest::Segment { store: 0, slot: 7, most: 5 });
         assert_eq!(read("/data/segment", "store=0&segment=7&most=5"), segment);
         let search =
@@ -140,6 +147,7 @@ mod tests {
         for (path, query) in [
             ("/data/map", ""),
             ("/data/map", "store=x"),
+            ("/data/map-history", "store=1&after=x"),
             ("/data/segment", "store=0"),
             ("/data/objects", "from=x"),
             ("/data/objects", "host=%zz"),

@@ -1,18 +1,19 @@
 //! Lists stored objects for the dashboard: the objects of a segment, or all objects of a place
 //! whose URLs contain some text. A thread of its own reads the store's records from the disk.
 
+use super::maps::visit;
 use foxy_base::{WallTime, clock};
 use foxy_proxy::cache::{RecordDescription, describe};
 use foxy_proxy::core::rules::Policies;
 use foxy_proxy::server::Gauges;
 use foxy_store::StoreHandle;
-use foxy_store::map::{PlacedRecord, RecordFate, RecordScan};
+use foxy_store::map::{FilePart, PlacedRecord, RecordFate, RecordScan};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Number of records of a segment that are read.
-const MAX_OF_SEGMENT: usize = 60;
+/// Number of records of a part of a file that are read.
+const MAX_OF_PART: usize = 60;
 /// Number of records that one step of a search reads from a store.
 const RECORDS_AT_ONCE: usize = 256;
 /// Number of bytes that one request reads from a store.
@@ -53,6 +54,11 @@ struct ReadRecord {
     description: Option<RecordDescription>,
 }
 
+/// Returns a scan after its next step, and whether there is more.
+async fn continue_scan(store: &StoreHandle, mut scan: RecordScan) -> Option<(bool, RecordScan)> {
+    visit(store, |layout| (layout.continue_scan(&mut scan), scan)).await
+}
+
 /// Returns the result of one step of a search.
 pub async fn search(
     store: &StoreHandle,
@@ -60,8 +66,7 @@ pub async fn search(
     wanted: &ObjectSearch,
 ) -> Option<Value> {
     let from = usize::try_from(wanted.from).ok()?;
-    let mut scan = RecordScan::new(0..u32::MAX, RECORDS_AT_ONCE, from);
-    store.layout()?.continue_scan(&mut scan);
+    let scan = continue_scan(store, RecordScan::new(None, RECORDS_AT_ONCE, from)).await?.1;
     let next = (scan.next < scan.parts).then_some(scan.next);
     let share = scan.next as f64 / scan.parts.max(1) as f64;
     let (records, unread) = read(store.clone(), policies, scan.found).await;
@@ -89,27 +94,29 @@ pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
     json!({ "objects": found, "next": from, "searched": share, "unread": 0 })
 }
 
-/// Returns at most about `most` live objects of a segment, in the order of their places.
-pub async fn of_segment(
+/// Returns at most about `most` live objects of a part of a file, in the order of their places.
+pub async fn of_part(
     store: &StoreHandle,
     policies: Policies,
-    slot: u32,
+    part: FilePart,
     most: usize,
 ) -> Option<Value> {
-    let mut scan = RecordScan::new(slot..slot.checked_add(1)?, usize::MAX, 0);
-    while store.layout()?.continue_scan(&mut scan) {
+    let mut step = continue_scan(store, RecordScan::new(Some(part), usize::MAX, 0)).await?;
+    while step.0 {
         tokio::task::yield_now().await;
+        step = continue_scan(store, step.1).await?;
     }
+    let scan = step.1;
     let mut placed = scan.found;
     placed.sort_unstable_by_key(|record| record.at);
     let all = placed.len();
-    let copied = placed.iter().filter(|record| record.fate == RecordFate::Copied).count();
-    // Records from the whole segment are read, not only those at its start.
-    let step = all.div_ceil(most.clamp(1, MAX_OF_SEGMENT)).max(1);
+    let copied = placed.iter().filter(|record| record.fate == Some(RecordFate::Copied)).count();
+    // Records from the whole part are read, not only those at its start.
+    let step = all.div_ceil(most.clamp(1, MAX_OF_PART)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
     let (records, _) = read(store.clone(), policies, chosen).await;
     let records: Vec<_> = records.iter().map(record_as_json).collect();
-    Some(json!({ "slot": slot, "live": all, "copied": copied, "records": records }))
+    Some(json!({ "live": all, "copied": copied, "records": records }))
 }
 
 /// Reads records in the order of their places. Returns them with the number of records that were
@@ -119,7 +126,7 @@ async fn read(
     policies: Policies,
     mut placed: Vec<PlacedRecord>,
 ) -> (Vec<ReadRecord>, usize) {
-    placed.sort_unstable_by_key(|record| (record.slot, record.at));
+    placed.sort_unstable_by_key(|record| (record.file, record.at));
     let all = placed.len();
     let mut room = MAX_BYTES;
     placed.retain(|record| {
@@ -150,11 +157,10 @@ async fn read(
 fn record_as_json(record: &ReadRecord) -> Value {
     let ReadRecord { placed, bytes, description } = record;
     let mut value = description.as_ref().map_or_else(|| json!({}), description_as_json);
-    value["slot"] = placed.slot.into();
     value["at"] = placed.at.into();
     value["bytes"] = (*bytes).into();
     value["uses"] = placed.uses.into();
-    value["copied"] = (placed.fate == RecordFate::Copied).into();
+    value["copied"] = placed.fate.map(|fate| fate == RecordFate::Copied).into();
     value
 }
 

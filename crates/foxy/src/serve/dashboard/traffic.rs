@@ -34,6 +34,9 @@ struct Samples {
     objects: Sketch,
     clients: Sketch,
     requests: VecDeque<Value>,
+    /// Number of samples in `requests` that the dashboard has not seen yet. Further samples are
+    /// only counted, because the dashboard would not show all of them.
+    unseen: usize,
     errors: VecDeque<Value>,
     /// Number of requests, each sample weighted with the requests that it represents. The number is
     /// halved whenever the counts of frequent URLs are halved.
@@ -56,6 +59,8 @@ pub struct Traffic {
 thread_local! {
     /// Number of requests of this worker since its last sample.
     static PASSED: Cell<u32> = const { Cell::new(0) };
+    /// Number of requests for which the sample of the request that ends now stands. 0: no sample.
+    static WEIGHT: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Default for Traffic {
@@ -65,6 +70,7 @@ impl Default for Traffic {
             objects: Sketch::new(TALLIES),
             clients: Sketch::new(TALLIES),
             requests: VecDeque::new(),
+            unseen: 0,
             errors: VecDeque::new(),
             seen: 0,
             halved: clock::monotonic(),
@@ -85,18 +91,20 @@ impl AccessSink for Traffic {
             let error = described(record);
             push(&mut self.samples().errors, MAX_ERRORS as usize, error);
         }
-        let stride = self.stride.load(Ordering::Relaxed).max(1);
-        if !self.is_watched.load(Ordering::Relaxed) || !is_next(stride) {
-            return;
-        }
-        if let Ok(mut samples) = self.samples.try_lock() {
-            samples.add(record, u64::from(stride));
+        let weight = WEIGHT.take();
+        if weight > 0
+            && let Ok(mut samples) = self.samples.try_lock()
+        {
+            samples.add(record, u64::from(weight));
         }
     }
 
     fn wants(&self, finished: &Finished) -> bool {
+        let stride = self.stride.load(Ordering::Relaxed).max(1);
+        let is_sampled = self.is_watched.load(Ordering::Relaxed) && is_next(stride);
+        WEIGHT.set(if is_sampled { stride } else { 0 });
         let has_room = || self.errors_left.load(Ordering::Relaxed) > 0;
-        self.is_watched.load(Ordering::Relaxed) || is_error(finished.status) && has_room()
+        is_sampled || is_error(finished.status) && has_room()
     }
 }
 
@@ -139,7 +147,7 @@ impl Traffic {
         self.stride.store(u32::try_from(stride).unwrap_or(u32::MAX), Ordering::Relaxed);
         self.is_watched.store(true, Ordering::Relaxed);
         let mut samples = self.samples();
-        samples.asked = Some(now);
+        (samples.asked, samples.unseen) = (Some(now), 0);
         samples.fade(now);
         let share = |tally: &NameCount| shown(tally, samples.seen);
         let top = |sketch: &Sketch| sketch.top(SHOWN).into_iter().map(share).collect::<Vec<_>>();
@@ -166,7 +174,10 @@ impl Samples {
         self.hosts.add(record.authority(), event);
         self.objects.add(&url(record), event);
         self.clients.add(record.client.ip().to_string().as_bytes(), event);
-        push(&mut self.requests, MAX_REQUESTS, described(record));
+        if self.unseen < MAX_REQUESTS {
+            self.unseen += 1;
+            push(&mut self.requests, MAX_REQUESTS, described(record));
+        }
     }
 
     fn fade(&mut self, now: Instant) {
@@ -314,9 +325,9 @@ mod tests {
         let traffic = Traffic::default();
         let now = clock::monotonic();
         assert_eq!(traffic.as_json(now, 50_000)["sampled_each"], 64);
-        for _ in 0..6400 {
-            traffic.record(&record("http://a.test/x", HIT));
-        }
+        let wanted = (0..6400).filter(|_| traffic.wants(&finished(HIT)));
+        let sampled = wanted.map(|_| traffic.record(&record("http://a.test/x", HIT))).count();
+        assert_eq!(sampled, 100, "a request without a sample costs no record");
         let shown = traffic.as_json(now, 50_000);
         assert_eq!(shown["hosts"][0]["requests"], 6400);
         assert!(shown["requests"].as_array().is_some_and(|all| all.len() == MAX_REQUESTS));

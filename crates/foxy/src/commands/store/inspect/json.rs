@@ -20,9 +20,12 @@ fn store(inspected: &Inspected<'_>) -> Value {
         "format_version": FORMAT_VERSION,
         "superblocks": inspected.copies.iter().map(copy).collect::<Vec<_>>(),
     });
-    if let (Value::Object(value), Some(report)) = (&mut value, &inspected.report)
-        && let Value::Object(more) = webcosm(report, inspected.listed)
-    {
+    let more = match (&inspected.report, &inspected.placed) {
+        (Some(report), _) => webcosm(report, inspected.listed),
+        (None, Some(placed)) => placed.as_json(inspected.listed),
+        (None, None) => Value::Null,
+    };
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
         value.extend(more);
     }
     value

@@ -2,6 +2,7 @@
 //! use the store meanwhile.
 
 mod json;
+mod placed;
 mod text;
 
 use crate::commands::fsck;
@@ -12,6 +13,7 @@ use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::webcosm::check::{CheckScope, Refused, Report};
+use placed::Placed;
 use std::path::PathBuf;
 
 pub fn command() -> Command {
@@ -23,7 +25,7 @@ pub fn command() -> Command {
                 .long("segment")
                 .value_name("N")
                 .value_parser(value_parser!(u32))
-                .help("List the records of the segment with this number (webcosm stores only)"),
+                .help("List the records of the segment with this number"),
         )
         .arg(fsck::json_argument())
 }
@@ -32,7 +34,10 @@ struct Inspected<'a> {
     file: &'a StoreFile,
     copies: [CopyState; 2],
     superblock: Superblock,
+    /// The check of a webcosm store.
     report: Option<Box<Report>>,
+    /// The records of a store of another scheme that has segments.
+    placed: Option<Placed>,
     listed: Option<u32>,
 }
 
@@ -41,12 +46,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listed = matches.get_one::<u32>("segment").copied();
     let mut inspected = Vec::new();
     for file in &files {
-        match inspect(file, listed) {
-            Ok(found) => inspected.push(found),
-            Err(Refused::Blank) => {
-                terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank))
-            }
-            Err(refused) => return Err(refusal(&file.path, refused)),
+        match inspect(file, listed)? {
+            Some(found) => inspected.push(found),
+            None => terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank)),
         }
     }
     if matches.get_flag("json") {
@@ -57,16 +59,23 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refused> {
-    let (copies, superblock) = file.superblocks()?;
-    let mut progress = Progress::new("bytes", None);
-    let report = file
-        .is_webcosm()
-        .then(|| {
-            file.check(CheckScope { records: false, listed }, &mut |done| progress.update(done))
-        })
-        .transpose()?;
-    Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
+/// Returns the contents of a store, or `None` if foxy has not used the store yet.
+fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Option<Inspected<'_>>, Failure> {
+    let refused = |refused| refusal(&file.path, refused);
+    let (copies, superblock) = match file.superblocks() {
+        Err(Refused::Blank) => return Ok(None),
+        found => found.map_err(refused)?,
+    };
+    let mut inspected = Inspected { file, copies, superblock, report: None, placed: None, listed };
+    if file.is_webcosm() {
+        let mut progress = Progress::new("bytes", None);
+        let scope = CheckScope { records: false, listed };
+        let report = file.check(scope, &mut |done| progress.update(done)).map_err(refused)?;
+        inspected.report = Some(Box::new(report));
+    } else if file.has_layout() {
+        inspected.placed = Some(Placed::read(file, &superblock, listed)?);
+    }
+    Ok(Some(inspected))
 }
 
 /// Returns the name of a size class. Several packed records share a page. Other classes are named

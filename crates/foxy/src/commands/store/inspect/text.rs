@@ -30,7 +30,10 @@ pub fn of(inspected: &Inspected<'_>) -> String {
                 sums(report),
             ]);
         }
-        (None, _) => parts.push("foxy knows more only about webcosm stores\n".into()),
+        (None, _) => match &inspected.placed {
+            Some(placed) => parts.extend(placed.text(inspected)),
+            None => parts.push(format!("{}\n", inspected.file.without_layout())),
+        },
     }
     if let Some(report) =
         inspected.report.as_ref().filter(|report| !report.findings.kept.is_empty())

@@ -4,6 +4,7 @@ use super::listing::Listing;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::serve::dashboard::objects::description_as_json;
+use crate::store_at_rest::StoreAtRest;
 use crate::store_file::{self, StoreFile, refusal};
 use foxy_proxy::cache::describe;
 use foxy_proxy::core::rules::Policies;
@@ -13,7 +14,11 @@ use std::path::Path;
 pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
     let files = store_file::open(folder)?;
     let policies = Policies::default();
-    for file in files.iter().filter(|file| file.is_webcosm()) {
+    for file in files.iter().filter(|file| file.has_layout()) {
+        if !file.is_webcosm() {
+            list_placed(file, listing)?;
+            continue;
+        }
         let mut progress = Progress::new("bytes", Some(file.size()));
         let listed = file.list(
             &mut |done| progress.update(done),
@@ -28,10 +33,29 @@ pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
             Err(refused) => return Err(refusal(&file.path, refused)),
         }
     }
-    if !files.iter().any(StoreFile::is_webcosm) {
-        let text =
-            format!("store {}: only stores of the scheme webcosm can be listed", folder.display());
-        return Err(Failure::Unusable(text));
+    match files.first().filter(|_| !files.iter().any(StoreFile::has_layout)) {
+        Some(file) => Err(Failure::Unusable(file.without_layout())),
+        None => Ok(()),
+    }
+}
+
+/// Lists the objects of another scheme than webcosm.
+fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
+    let superblock = match file.superblocks() {
+        Ok((_, superblock)) => superblock,
+        Err(Refused::Blank) => return Ok(()),
+        Err(refused) => return Err(refusal(&file.path, refused)),
+    };
+    let mut store = StoreAtRest::open(file, &superblock)?;
+    let records = store.records(None);
+    let mut progress = Progress::new("records", Some(records.len() as u64));
+    for (number, placed) in (1..).zip(records) {
+        progress.update(number);
+        let record = store.read(&placed);
+        let policies = Policies::default();
+        if let Some(description) = record.and_then(|it| describe(&it.head, &policies)) {
+            listing.add(description_as_json(&description));
+        }
     }
     Ok(())
 }

@@ -24,8 +24,9 @@ pub fn command() -> Command {
         .long_about(
             "List stored objects by host and path, with size, age, remaining freshness, uses and \
              number of parts. Without a folder, the command asks a running foxy for the objects on \
-             its disks. Only stores of the scheme webcosm can be listed. The remaining freshness \
-             of a store that is not in use ignores rules.",
+             its disks. The command cannot list a store whose scheme keeps each object in a file \
+             of its own, such as ufs. The remaining freshness of a store that is not in use \
+             ignores rules.",
         )
         .arg(
             Arg::new("folder")

@@ -17,8 +17,8 @@ pub fn list(matches: &ArgMatches, listing: &mut Listing) -> Result<(), Failure> 
     let stores = live["stores"].as_array().map_or(&[][..], Vec::as_slice);
     let has_map = |store: &Value| store["has_map"] == true;
     if !stores.iter().any(has_map) {
-        let text = "this foxy has no store of the scheme webcosm; --memory lists the objects in \
-                    its memory";
+        let text = "no store of this foxy can be listed, because their schemes keep each object \
+                    in a file of its own; --memory lists the objects in memory";
         return Err(Failure::Unusable(text.into()));
     }
     for (number, _) in stores.iter().enumerate().filter(|(_, store)| has_map(store)) {

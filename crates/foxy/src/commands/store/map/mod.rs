@@ -7,7 +7,8 @@ mod text;
 use crate::commands::fsck;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::serve::dashboard::maps::survey_as_json;
+use crate::serve::dashboard::map_json::survey_as_json;
+use crate::store_at_rest::StoreAtRest;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -22,8 +23,8 @@ pub fn command() -> Command {
         .about("Show the segments of a store that is not in use, and how much of each is live")
         .long_about(
             "Show the segments of a store that is not in use, and how much of each is live. The \
-             dashboard on the admin address shows the same map of a store in use. Only stores of \
-             the scheme webcosm have a map.",
+             dashboard on the admin address shows the same map of a store in use. A scheme that \
+             keeps each object in a file of its own, such as ufs, has no map.",
         )
         .arg(fsck::path())
         .arg(
@@ -54,19 +55,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let path = matches.get_one::<PathBuf>("path").expect("required");
     let files = store_file::open(path)?;
     let mut maps = Vec::new();
-    for file in files.iter().filter(|file| file.is_webcosm()) {
-        match survey(file) {
-            Ok(survey) => maps.push(StoreMap { file, survey }),
-            Err(Refused::Blank) => {
-                terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank));
-            }
-            Err(refused) => return Err(refusal(&file.path, refused)),
+    for file in files.iter().filter(|file| file.has_layout()) {
+        match survey(file)? {
+            Some(survey) => maps.push(StoreMap { file, survey }),
+            None => terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank)),
         }
     }
-    if !files.iter().any(StoreFile::is_webcosm) {
-        let text =
-            format!("store {}: only stores of the scheme webcosm have a map", path.display());
-        return Err(Failure::Unusable(text));
+    if !files.iter().any(StoreFile::has_layout)
+        && let Some(file) = files.first()
+    {
+        return Err(Failure::Unusable(file.without_layout()));
     }
     let values = || maps.iter().map(StoreMap::as_json).collect::<Vec<_>>();
     if let Some(at) = matches.get_one::<PathBuf>("html") {
@@ -81,8 +79,21 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-fn survey(file: &StoreFile) -> Result<Survey, Refused> {
-    let mut progress = Progress::new("bytes", None);
-    let scope = CheckScope { records: false, listed: None };
-    file.check(scope, &mut |done| progress.update(done)).map(|report| report.survey)
+/// Returns the map of a store, or `None` if foxy has not used the store yet.
+fn survey(file: &StoreFile) -> Result<Option<Survey>, Failure> {
+    let found = if file.is_webcosm() {
+        let mut progress = Progress::new("bytes", None);
+        let scope = CheckScope { records: false, listed: None };
+        file.check(scope, &mut |done| progress.update(done)).map(|report| report.survey)
+    } else {
+        match file.superblocks() {
+            Ok((_, superblock)) => Ok(StoreAtRest::open(file, &superblock)?.survey()),
+            Err(refused) => Err(refused),
+        }
+    };
+    match found {
+        Err(Refused::Blank) => Ok(None),
+        Err(refused) => Err(refusal(&file.path, refused)),
+        Ok(survey) => Ok(Some(survey)),
+    }
 }

@@ -5,8 +5,14 @@ use crate::serve::dashboard::files;
 use serde_json::{Value, json};
 
 /// The modules of the page, each after the modules that it imports.
-const MODULES: [&str; 5] =
-    ["numbers.js", "elements.js", "map-picture.js", "map-colours.js", "store-page.js"];
+const MODULES: [&str; 6] = [
+    "numbers.js",
+    "elements.js",
+    "map-picture.js",
+    "map-colours.js",
+    "map-tables.js",
+    "store-page.js",
+];
 
 pub fn of(maps: &[Value]) -> String {
     let style = text("style.css");

@@ -3,12 +3,10 @@
 use super::StoreMap;
 use foxy_base::ByteSize;
 use foxy_report::Table;
-use foxy_store::map::{HoleCount, SegmentPlace, SegmentUse, Survey};
+use foxy_store::map::{RecordCount, SegmentPlace, SegmentUse, Survey};
 
 /// Number of segments on a line.
 const COLUMNS: usize = 64;
-const PAGE: u64 = 4096;
-const LOGS: [&str; 2] = ["main log", "probation log"];
 
 pub fn of(map: &StoreMap<'_>) -> String {
     format!("{}\n{}", map.file.path.display(), survey(&map.survey))
@@ -24,39 +22,53 @@ fn survey(survey: &Survey) -> String {
         count(SegmentUse::Free),
         ByteSize(live),
     );
-    text.push_str(
-        "0 to 9: tenths of the segment that are live; .: free; u: unsealed; x: lost or discarded\n",
-    );
-    for (log, name) in (0_u8..).zip(LOGS) {
-        text.push_str(&format!("\n{name}\n"));
+    let (states, kind) = if survey.is_log() {
+        ("u: unsealed; x: lost or discarded", " log")
+    } else {
+        ("w: the next record goes here", "")
+    };
+    text.push_str(&format!("0 to 9: tenths of the segment that are live; .: free; {states}\n"));
+    if survey.apart.records > 0 {
+        let RecordCount { records, bytes } = survey.apart;
+        text.push_str(&format!("{records} records have files of their own: {}\n", ByteSize(bytes)));
+    }
+    for (log, name) in (0_u8..).zip(survey.areas) {
+        text.push_str(&format!("\n{name}{kind}\n"));
         let of_log: Vec<_> = survey.segments.iter().filter(|it| it.log == log).collect();
         for line in of_log.chunks(COLUMNS) {
-            let marks: String = line.iter().map(|it| mark(it, survey.segment_bytes)).collect();
+            let marks: String = line.iter().map(|it| mark(it, survey.is_log())).collect();
             text.push_str(&format!("{:>7} {marks}\n", line[0].slot));
         }
     }
     text.push('\n');
-    text + &holes(&survey.holes)
+    text + &holes(survey)
 }
 
-fn mark(segment: &SegmentPlace, segment_bytes: u64) -> char {
+fn mark(segment: &SegmentPlace, is_log: bool) -> char {
     match segment.state {
         SegmentUse::Free => '.',
-        SegmentUse::Open => 'u',
+        SegmentUse::Open => {
+            if is_log {
+                'u'
+            } else {
+                'w'
+            }
+        }
         SegmentUse::Leaving => 'x',
-        SegmentUse::Sealing | SegmentUse::Sealed | SegmentUse::Copying => {
-            let tenths = segment.live_bytes * 10 / segment_bytes.max(1);
+        SegmentUse::Used | SegmentUse::Sealing | SegmentUse::Sealed | SegmentUse::Copying => {
+            let tenths = segment.live_bytes * 10 / segment.bytes.max(1);
             char::from(b'0' + tenths.min(9) as u8)
         }
     }
 }
 
-fn holes(groups: &[HoleCount]) -> String {
+fn holes(survey: &Survey) -> String {
     let mut table = Table::new(&["holes from", "below", "holes", "bytes"]);
-    for (group, count) in groups.iter().enumerate().filter(|(_, count)| count.holes > 0) {
+    let used = survey.holes.iter().enumerate().filter(|(_, count)| count.holes > 0);
+    for (group, count) in used {
         table.row(&[
-            ByteSize(PAGE << group).to_string(),
-            ByteSize(PAGE << (group + 1)).to_string(),
+            ByteSize(survey.least_hole << group).to_string(),
+            ByteSize(survey.least_hole << (group + 1)).to_string(),
             count.holes.to_string(),
             ByteSize(count.bytes).to_string(),
         ]);
@@ -67,6 +79,7 @@ fn holes(groups: &[HoleCount]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_store::map::HoleCount;
 
     #[test]
     fn each_segment_has_a_character_that_tells_state_and_live_share() {
@@ -75,6 +88,7 @@ mod tests {
             log,
             state,
             live_bytes,
+            bytes: 1 << 20,
             ..SegmentPlace::default()
         };
         let mut map = Survey::empty();
@@ -86,7 +100,8 @@ mod tests {
             place(3, 1, SegmentUse::Open, 4096),
             place(4, 1, SegmentUse::Leaving, 0),
         ];
-        map.holes = vec![HoleCount { holes: 3, bytes: 3 * PAGE }];
+        map.areas = &["main", "probation"];
+        map.holes = vec![HoleCount { holes: 3, bytes: 3 * 4096 }];
         let text = survey(&map);
         for part in [
             "5 segments of 1 MiB; 1 are free",

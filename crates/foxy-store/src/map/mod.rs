@@ -1,0 +1,225 @@
+//! A view of a store's layout, for people: which segments are open, full, being freed or free, and
+//! which records are in them. The view changes nothing, and no request waits for it.
+
+mod bits;
+mod record_array;
+mod survey;
+
+use crate::contract::{Key, ReadNow, Record};
+use foxy_device::{FileId, IoBuffer};
+pub use record_array::{RecordArray, RecordSize};
+pub use survey::{HoleCount, RecordCount, STRIPS, SharedFile, Survey};
+
+/// The current use of the place of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SegmentUse {
+    /// No segment or live record is here.
+    #[default]
+    Free,
+    /// Live records are here. The scheme reuses the space between them.
+    Used,
+    /// The segment is open: new records are written to it.
+    Open,
+    /// The segment is full, and the list of its records is being written.
+    Sealing,
+    /// The segment is complete.
+    Sealed,
+    /// The segment is the next to be discarded, and its records in use are being copied.
+    Copying,
+    /// The segment is being discarded: the journal states this, then its records leave the index.
+    Leaving,
+}
+
+impl SegmentUse {
+    /// Returns the use as one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Used => "used",
+            Self::Open => "open",
+            Self::Sealing => "sealing",
+            Self::Sealed => "sealed",
+            Self::Copying => "copying",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
+/// A part of a file, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilePart {
+    /// Number of the file.
+    pub file: u64,
+    /// Byte offset of the part in the file.
+    pub start: u64,
+    /// Length of the part.
+    pub bytes: u64,
+}
+
+impl FilePart {
+    /// Returns whether the byte at offset `at` of a file is in this part.
+    pub const fn contains(&self, file: u64, at: u64) -> bool {
+        file == self.file && self.start <= at && at < self.start + self.bytes
+    }
+}
+
+/// The place of a segment, and what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentPlace {
+    /// Number of the place in the map.
+    pub slot: u32,
+    /// The file with the place. `None` if no file has the space yet.
+    pub file: Option<u64>,
+    /// Byte offset of the place in the file.
+    pub at: u64,
+    /// Length of the place in bytes.
+    pub bytes: u64,
+    /// Number of the log or area that the place belongs to.
+    pub log: u8,
+    /// The current use of the place.
+    pub state: SegmentUse,
+    /// The number of the segment in its log, in writing order. `None` if the place is free, or
+    /// the scheme does not number its segments.
+    pub sequence: Option<u32>,
+    /// Number of segments that the log has begun after this segment.
+    pub age: u32,
+    /// Number of bytes written so far, from the start of the segment.
+    pub written: u64,
+    /// Number of records that a get would find.
+    pub live_records: u32,
+    /// Bytes of all units (see [`Survey::unit_bytes`]) that contain bytes of a live record.
+    pub live_bytes: u64,
+    /// Number of live records by their use count, which ends at 3.
+    pub uses: [u32; 4],
+    /// For each part of the segment, how much of it live records use: from 0 (nothing) to 9 (all).
+    pub strips: [u8; STRIPS],
+}
+
+impl SegmentPlace {
+    /// Returns the part of the file that the place covers. Unallocated space covers none.
+    pub fn part(&self) -> FilePart {
+        let bytes = if self.file.is_some() { self.bytes } else { 0 };
+        FilePart { file: self.file.unwrap_or(0), start: self.at, bytes }
+    }
+}
+
+/// The fate of a record when its segment is discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordFate {
+    /// The record was requested often enough for its size, so the store copies it to a new segment,
+    /// as far as it may copy.
+    Copied,
+    /// The record is lost with its segment.
+    Dropped,
+}
+
+/// A live record and its place.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedRecord {
+    /// Number of the file that contains the record.
+    pub file: u64,
+    /// Byte offset in the file. Small records may share a page, and have the offset of the page.
+    pub at: u64,
+    /// Bytes that a get reads.
+    pub bytes: u64,
+    /// The key, if the index in memory contains it.
+    pub key: Option<Key>,
+    /// Number of requests since the record was written, at most 3. Small records begin with more.
+    /// `None` if the scheme does not count requests.
+    pub uses: Option<u8>,
+    /// The fate of the record when its segment is discarded. `None` if the scheme does not discard
+    /// segments.
+    pub fate: Option<RecordFate>,
+    /// Identifies the record in the index.
+    pub(crate) entry: u64,
+    /// Differs for a later record with the same `entry`.
+    pub(crate) version: u64,
+}
+
+/// A part of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenPart {
+    /// The file.
+    pub file: FileId,
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: usize,
+}
+
+type Verify = dyn FnOnce(IoBuffer) -> Option<(Key, Record)> + Send;
+
+/// Reads and verifies a record on any thread.
+pub struct RecordReader {
+    parts: Vec<OpenPart>,
+    verify: Box<Verify>,
+}
+
+impl RecordReader {
+    /// Creates a reader of the bytes in `parts`, which `verify` checks.
+    pub fn new(
+        parts: Vec<OpenPart>,
+        verify: impl FnOnce(IoBuffer) -> Option<(Key, Record)> + Send + 'static,
+    ) -> Self {
+        Self { parts, verify: Box::new(verify) }
+    }
+
+    /// Reads and verifies the record. `read` may wait for the disk. Returns `None` if the record is
+    /// no longer there.
+    pub fn read(self, read: &mut ReadNow<'_>) -> Option<(Key, Record)> {
+        let mut part = |it: &OpenPart| read(it.file, it.offset, it.length);
+        if let [only] = &self.parts[..] {
+            return (self.verify)(part(only)?);
+        }
+        let mut all = Vec::new();
+        for it in &self.parts {
+            all.extend_from_slice(part(it)?.as_ref());
+        }
+        (self.verify)(IoBuffer::copy_of(&all))
+    }
+}
+
+/// A scan of the index for live records.
+#[derive(Debug)]
+pub struct RecordScan {
+    /// The scan finds only records that start in this part of a file. `None` finds all records.
+    pub within: Option<FilePart>,
+    /// The scan ends after about this number of records.
+    pub most: usize,
+    /// The records found so far, in no order.
+    pub found: Vec<PlacedRecord>,
+    /// The part of the index to visit next. A later scan can continue here.
+    pub next: usize,
+    /// Number of parts of the index.
+    pub parts: usize,
+}
+
+impl RecordScan {
+    /// Begins a scan at a part of the index: 0, or the end of an earlier scan.
+    pub const fn new(within: Option<FilePart>, most: usize, next: usize) -> Self {
+        Self { within, most, found: Vec::new(), next, parts: 0 }
+    }
+
+    /// Returns whether the scan wants a record that starts at byte `at` of a file.
+    pub(crate) fn wants(&self, file: u64, at: u64) -> bool {
+        self.within.is_none_or(|part| part.contains(file, at))
+    }
+}
+
+/// A storage scheme's view of its layout. Each method takes a fraction of a millisecond, whatever
+/// the size of the store.
+pub trait LayoutView {
+    /// Begins a survey.
+    fn begin_survey(&self) -> Survey;
+    /// Visits the next part of the index. Returns whether there is more. After the last part, call
+    /// [`Survey::finish_some`].
+    fn continue_survey(&self, survey: &mut Survey) -> bool;
+    /// Visits the next part of the index. Returns whether there is more.
+    fn continue_scan(&self, scan: &mut RecordScan) -> bool;
+    /// Returns a reader of a record that a scan found. Returns `None` if the record is no longer
+    /// there, or its file is not open.
+    fn locate(&self, record: &PlacedRecord) -> Option<RecordReader>;
+}
+
+/// Looks at the layout, on the thread that may use it.
+pub type LayoutVisit = Box<dyn FnOnce(&dyn LayoutView) + Send>;

@@ -1,0 +1,75 @@
+//! Looks into a store at rest whose scheme keeps many records in one file, except webcosm. The code
+//! of the scheme opens the store on a device that changes nothing.
+
+use crate::failure::Failure;
+use crate::store_file::{StoreFile, refusal};
+use foxy_base::Instant;
+use foxy_device::ReadOnlyDevice;
+use foxy_schemes::SchemeSettings;
+use foxy_store::map::{FilePart, LayoutView, PlacedRecord, RecordScan, Survey};
+use foxy_store::superblock::Superblock;
+use foxy_store::webcosm::check::Refused;
+use foxy_store::{Answer, Ask, Beginning, Observer, Record, StepDriver, StoreStatus};
+use std::time::Duration;
+
+/// Longest simulated time that a read waits for others, in schemes that read in batches.
+const MAX_READ_WAIT: Duration = Duration::from_secs(1);
+
+/// A store at rest, opened for a look at it.
+pub struct StoreAtRest {
+    driver: StepDriver<ReadOnlyDevice>,
+}
+
+impl StoreAtRest {
+    /// Opens the store in a file with this superblock.
+    pub fn open(file: &StoreFile, superblock: &Superblock) -> Result<Self, Failure> {
+        let observer = Observer::default();
+        let mut settings = SchemeSettings::with_size(superblock.requested);
+        settings.store.record_limit = u32::MAX;
+        let scheme = file.scheme().make(&settings, observer.clone());
+        let device = file.read_only_device();
+        let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
+        driver.run_until_idle();
+        if let StoreStatus::Unusable(error) = observer.status.get() {
+            return Err(refusal(&file.path, Refused::Unusable(error)));
+        }
+        if let Some(Beginning::Anew(reason)) = observer.beginning.get() {
+            let path = file.path.display();
+            let text = format!("store {path}: the next start empties the store, because {reason}");
+            return Err(Failure::Missed(text));
+        }
+        Ok(Self { driver })
+    }
+
+    /// Returns the map of the live records.
+    pub fn survey(&self) -> Survey {
+        let Some(layout) = self.layout() else { return Survey::empty() };
+        let mut survey = layout.begin_survey();
+        while layout.continue_survey(&mut survey) {}
+        while survey.finish_some() {}
+        survey
+    }
+
+    /// Returns the live records of a part of a file, or of all files, in the order of their places.
+    pub fn records(&self, within: Option<FilePart>) -> Vec<PlacedRecord> {
+        let mut scan = RecordScan::new(within, usize::MAX, 0);
+        while self.layout().is_some_and(|layout| layout.continue_scan(&mut scan)) {}
+        scan.found.sort_unstable_by_key(|record| (record.file, record.at));
+        scan.found
+    }
+
+    /// Reads and verifies a record.
+    pub fn read(&mut self, record: &PlacedRecord) -> Option<Record> {
+        let call = self.driver.ask(Ask::Get(record.key?));
+        self.driver.run_until(self.driver.now() + MAX_READ_WAIT);
+        let mut answers = self.driver.take_answers().into_iter();
+        match answers.find(|(answered, _)| *answered == call) {
+            Some((_, Answer::Found(record))) => Some(record),
+            _ => None,
+        }
+    }
+
+    fn layout(&self) -> Option<&dyn LayoutView> {
+        self.driver.scheme().layout()
+    }
+}
