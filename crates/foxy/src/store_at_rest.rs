@@ -9,11 +9,38 @@ use foxy_schemes::SchemeSettings;
 use foxy_store::map::{FilePart, LayoutView, PlacedRecord, RecordScan, Survey};
 use foxy_store::superblock::Superblock;
 use foxy_store::webcosm::check::Refused;
-use foxy_store::{Answer, Ask, Beginning, Observer, Record, StepDriver, StoreStatus};
+use foxy_store::{
+    AnewReason, Answer, Ask, Beginning, Observer, OpenStoreError, Record, StepDriver, StoreStatus,
+};
 use std::time::Duration;
 
 /// Longest simulated time that a read waits for others, in schemes that read in batches.
 const MAX_READ_WAIT: Duration = Duration::from_secs(1);
+
+/// The reason why there is nothing to look at.
+pub enum Unopened {
+    /// A start of foxy would refuse the store too.
+    Refused(OpenStoreError),
+    /// The next start of foxy empties the store.
+    Emptied(AnewReason),
+}
+
+impl Unopened {
+    /// Returns the failure of a command that shows the store in this file.
+    pub fn failure(self, file: &StoreFile) -> Failure {
+        match self {
+            Self::Refused(error) => refusal(&file.path, Refused::Unusable(error)),
+            Self::Emptied(reason) => {
+                Failure::Missed(format!("store {}: {}", file.path.display(), emptied(reason)))
+            }
+        }
+    }
+}
+
+/// Says that the next start empties the store.
+pub fn emptied(reason: AnewReason) -> String {
+    format!("the next start empties the store, because {reason}")
+}
 
 /// A store at rest, opened for a look at it.
 pub struct StoreAtRest {
@@ -22,7 +49,7 @@ pub struct StoreAtRest {
 
 impl StoreAtRest {
     /// Opens the store in a file with this superblock.
-    pub fn open(file: &StoreFile, superblock: &Superblock) -> Result<Self, Failure> {
+    pub fn open(file: &StoreFile, superblock: &Superblock) -> Result<Self, Unopened> {
         let observer = Observer::default();
         let mut settings = SchemeSettings::with_size(superblock.requested);
         settings.store.record_limit = u32::MAX;
@@ -31,12 +58,10 @@ impl StoreAtRest {
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         if let StoreStatus::Unusable(error) = observer.status.get() {
-            return Err(refusal(&file.path, Refused::Unusable(error)));
+            return Err(Unopened::Refused(error));
         }
         if let Some(Beginning::Anew(reason)) = observer.beginning.get() {
-            let path = file.path.display();
-            let text = format!("store {path}: the next start empties the store, because {reason}");
-            return Err(Failure::Missed(text));
+            return Err(Unopened::Emptied(reason));
         }
         Ok(Self { driver })
     }

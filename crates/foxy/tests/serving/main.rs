@@ -51,6 +51,7 @@ mod stores {
     mod in_use;
     mod large_objects;
     mod listing;
+    mod maps;
     mod mixed_stores;
     mod silent_disk;
     mod store_commands;

@@ -227,7 +227,7 @@ mod tests {
         let snapshots = history["snapshots"].as_array().expect("a list");
         assert_eq!(snapshots.len(), MAX_SNAPSHOTS);
         let cells = snapshots[0]["cells"].as_str().expect("text");
-        assert_eq!((cells.len(), cells.as_bytes()[1]), (3334, FIRST_CODE + 6 * LEVELS + 5));
+        assert_eq!((cells.len(), cells.as_bytes()[1]), (3334, FIRST_CODE + 2 * LEVELS + 5));
         assert_eq!(snapshots[0]["next"][0], 10_000);
         let newest = WallTime(snapshots[MAX_SNAPSHOTS - 1]["time_ms"].as_u64().expect("a time"));
         let later = maps.history_as_json(0, newest).expect("a store");

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 /// Creates a store with twenty small and five larger records on disk. If `closed` is false, the
 /// store is left as after a kill.
-fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
+pub fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let settings =
         SchemeSettings::from(StoreSettings { seed: 5, ..StoreSettings::with_size(1 << 20) });
@@ -40,11 +40,11 @@ fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn foxy(arguments: &[&str], path: &Path) -> (Option<i32>, String, String) {
+pub fn foxy(arguments: &[&str], path: &Path) -> (Option<i32>, String, String) {
     ended(command(arguments).arg(path))
 }
 
-fn json(arguments: &[&str], path: &Path) -> (Option<i32>, Value) {
+pub fn json(arguments: &[&str], path: &Path) -> (Option<i32>, Value) {
     let (code, out, _) = foxy(&[arguments, &["--json"]].concat(), path);
     let mut whole: Value = serde_json::from_str(&out).expect("JSON");
     (code, whole["stores"][0].take())

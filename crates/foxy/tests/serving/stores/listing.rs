@@ -14,9 +14,13 @@ fn listed(arguments: &[&str]) -> Vec<Value> {
 
 #[test]
 fn the_objects_of_a_running_store_and_of_the_store_at_rest_are_the_same() {
+    ["webcosm", "packetizer"].into_iter().for_each(compare);
+}
+
+fn compare(scheme: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
-    let running = Foxy::start(folder.path(), &[]);
+    let running = Foxy::start(folder.path(), &["--scheme", scheme]);
     for page in ["b/1", "a/2?x", "a/1", "a/bytes=3000000"] {
         running.get(&origin.url(page));
     }

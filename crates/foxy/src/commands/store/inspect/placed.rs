@@ -2,16 +2,23 @@
 
 use super::{Inspected, hex};
 use crate::failure::Failure;
-use crate::store_at_rest::StoreAtRest;
+use crate::store_at_rest::{StoreAtRest, Unopened, emptied};
 use crate::store_file::{StoreFile, refusal};
 use foxy_report::Table;
-use foxy_store::Key;
 use foxy_store::map::{SegmentPlace, SegmentUse, Survey};
 use foxy_store::superblock::Superblock;
 use foxy_store::webcosm::check::Refused;
+use foxy_store::{AnewReason, Key};
 use serde_json::{Value, json};
 
-pub struct Placed {
+/// What can be seen of a store.
+pub enum Placed {
+    Records(PlacedRecords),
+    /// The next start empties the store.
+    Emptied(AnewReason),
+}
+
+pub struct PlacedRecords {
     survey: Survey,
     /// The records of the segment that the caller asked for.
     listed: Vec<ListedRecord>,
@@ -25,14 +32,21 @@ struct ListedRecord {
 }
 
 impl Placed {
+    /// Reads the segments of a store, and the records of a segment.
     pub fn read(
         file: &StoreFile,
         superblock: &Superblock,
         listed: Option<u32>,
     ) -> Result<Self, Failure> {
-        let mut store = StoreAtRest::open(file, superblock)?;
+        let mut store = match StoreAtRest::open(file, superblock) {
+            Err(Unopened::Emptied(reason)) => return Ok(Self::Emptied(reason)),
+            Err(refused) => return Err(refused.failure(file)),
+            Ok(store) => store,
+        };
         let survey = store.survey();
-        let Some(slot) = listed else { return Ok(Self { survey, listed: Vec::new() }) };
+        let Some(slot) = listed else {
+            return Ok(Self::Records(PlacedRecords { survey, listed: Vec::new() }));
+        };
         let Some(place) = survey.segments.get(slot as usize) else {
             let slots = survey.segments.len() as u32;
             return Err(refusal(&file.path, Refused::NoSuchSegment { slot, slots }));
@@ -42,11 +56,27 @@ impl Placed {
             let found = store.read(&placed).map(|record| (record.head.len(), record.body.len()));
             listed.push(ListedRecord { at: placed.at, key: placed.key, found });
         }
-        Ok(Self { survey, listed })
+        Ok(Self::Records(PlacedRecords { survey, listed }))
     }
 
     /// Returns the tables of the store.
     pub fn text(&self, inspected: &Inspected<'_>) -> Vec<String> {
+        match self {
+            Self::Records(records) => records.text(inspected),
+            Self::Emptied(reason) => vec![format!("{}\n", emptied(*reason))],
+        }
+    }
+
+    pub fn as_json(&self, listed: Option<u32>) -> Value {
+        match self {
+            Self::Records(records) => records.as_json(listed),
+            Self::Emptied(reason) => json!({ "emptied": emptied(*reason) }),
+        }
+    }
+}
+
+impl PlacedRecords {
+    fn text(&self, inspected: &Inspected<'_>) -> Vec<String> {
         match inspected.listed {
             Some(slot) => vec![self.segments(|it| it.slot == slot).render(), self.records()],
             None => vec![self.segments(|it| it.state != SegmentUse::Free).render(), self.sums()],
@@ -100,7 +130,7 @@ impl Placed {
         table.render()
     }
 
-    pub fn as_json(&self, listed: Option<u32>) -> Value {
+    fn as_json(&self, listed: Option<u32>) -> Value {
         let segment = |place: &SegmentPlace| {
             json!({
                 "segment": place.slot,

@@ -46,7 +46,8 @@ fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
         Err(Refused::Blank) => return Ok(()),
         Err(refused) => return Err(refusal(&file.path, refused)),
     };
-    let mut store = StoreAtRest::open(file, &superblock)?;
+    let store = StoreAtRest::open(file, &superblock);
+    let mut store = store.map_err(|unopened| unopened.failure(file))?;
     let records = store.records(None);
     let mut progress = Progress::new("records", Some(records.len() as u64));
     for (number, placed) in (1..).zip(records) {

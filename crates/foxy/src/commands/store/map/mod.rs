@@ -87,8 +87,11 @@ fn survey(file: &StoreFile) -> Result<Option<Survey>, Failure> {
         file.check(scope, &mut |done| progress.update(done)).map(|report| report.survey)
     } else {
         match file.superblocks() {
-            Ok((_, superblock)) => Ok(StoreAtRest::open(file, &superblock)?.survey()),
             Err(refused) => Err(refused),
+            Ok((_, superblock)) => match StoreAtRest::open(file, &superblock) {
+                Err(unopened) => return Err(unopened.failure(file)),
+                Ok(store) => Ok(store.survey()),
+            },
         }
     };
     match found {
