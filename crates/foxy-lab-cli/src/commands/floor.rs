@@ -1,7 +1,7 @@
 //! `foxy floor`: runs the smallest caching proxy, as a lower bound for the CPU time of any proxy.
 
-use crate::arguments::{option, path};
-use crate::floor::{self, Floor, FloorStore};
+use crate::arguments::{option, path, switch};
+use crate::floor::{self, Floor, FloorStore, SmallAnswers};
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -37,8 +37,8 @@ pub fn command() -> Command {
             ),
             option("size", "SIZE", "Size of the file of the answers, at least 4 MiB")
                 .value_parser(value_parser!(ByteSize))
-                .default_value("1GiB")
-                .requires("store"),
+                .default_value("1GiB"),
+            switch("small-in-memory", "Keep answers below 256 KiB in memory, without a limit"),
             option("workers", "N", "Number of threads [default: one for each core]")
                 .value_parser(value_parser!(u16).range(1..)),
         ])
@@ -53,11 +53,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         )));
     }
     let size = *matches.get_one::<ByteSize>("size").expect("has a default");
-    let store = match matches.get_one::<PathBuf>("store") {
-        None => FloorStore::in_memory(),
-        Some(folder) => FloorStore::in_file(folder, size.0)
-            .map_err(|error| Failure::Unusable(format!("--store {}: {error}", folder.display())))?,
-    };
+    let in_memory = matches.get_flag("small-in-memory");
+    let small = if in_memory { SmallAnswers::InMemory } else { SmallAnswers::InFile };
+    let folder = matches.get_one::<PathBuf>("store").expect("required");
+    let store = FloorStore::create(folder, size.0, small)
+        .map_err(|error| Failure::Unusable(format!("--store {}: {error}", folder.display())))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = matches.get_one::<u16>("workers").map_or(cores, |&number| usize::from(number));
     raise_open_files();

@@ -2,16 +2,12 @@
 //! after the answer to its request before. An error closes both connections.
 
 use super::Floor;
-use super::store::Location;
+use super::store::{LARGE, Location};
 use bytes::Bytes;
 use rustix::fs::sendfile;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
-
-/// Size in bytes from which the kernel sends a stored answer from the file to the socket.
-/// Smaller answers cost less with a read and a write.
-const SENT_BY_KERNEL: u64 = 256 << 10;
 
 /// The largest head of a request or an answer, in bytes.
 const LARGEST_HEAD: usize = 64 << 10;
@@ -85,10 +81,10 @@ impl FloorConnection {
         let path = request.split(|&byte| byte == b' ').nth(1).ok_or(ErrorKind::InvalidData)?;
         match floor.store.find(path) {
             Some(Location::Memory(bytes)) => self.send_bytes(bytes),
-            Some(Location::File { offset, length }) if length < SENT_BY_KERNEL => {
+            Some(Location::File { offset, length }) if length < LARGE => {
                 let length = usize::try_from(length).map_err(|_| ErrorKind::InvalidData)?;
                 let answer = &mut scratch[..length];
-                floor.store.file().ok_or(ErrorKind::NotFound)?.read_exact_at(answer, offset)?;
+                floor.store.file().read_exact_at(answer, offset)?;
                 let sent = written(&mut self.client, answer)?;
                 self.send_bytes(Bytes::copy_from_slice(&answer[sent..]))
             }
@@ -150,7 +146,7 @@ impl FloorConnection {
             Rest::Nothing => Ok(Waits::Request),
             Rest::Bytes(bytes) => self.send_bytes(bytes),
             Rest::File { mut offset, mut length } => {
-                let file = floor.store.file().ok_or(ErrorKind::NotFound)?;
+                let file = floor.store.file();
                 while length > 0 {
                     let most = usize::try_from(length).unwrap_or(usize::MAX);
                     match sendfile(&self.client, file, Some(&mut offset), most) {

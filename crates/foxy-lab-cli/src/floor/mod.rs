@@ -6,7 +6,7 @@ mod connection;
 mod store;
 mod worker;
 
-pub use store::FloorStore;
+pub use store::{FloorStore, SmallAnswers};
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

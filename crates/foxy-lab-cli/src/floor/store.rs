@@ -1,5 +1,5 @@
-//! The store of the floor: an index in memory, and the answers in memory or in one file that the
-//! store overwrites from its beginning when it is full.
+//! The store of the floor: an index in memory, and one file of answers that the store overwrites
+//! from its beginning when it is full. Small answers can stay in memory instead.
 
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
@@ -12,6 +12,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Size in bytes of a write to the file. The store collects smaller answers up to this size.
 const BATCH: u64 = 1 << 20;
 
+/// Size in bytes from which an answer always goes to the file, because the kernel can send it from
+/// there without a copy.
+pub(super) const LARGE: u64 = 256 << 10;
+
+/// The place of answers below 256 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmallAnswers {
+    /// Memory, without a limit.
+    InMemory,
+    InFile,
+}
+
 /// The place of a stored answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
@@ -23,7 +35,8 @@ pub(super) enum Location {
 #[derive(Debug)]
 pub struct FloorStore {
     state: Mutex<StoreState>,
-    file: Option<LogFile>,
+    log: LogFile,
+    small: SmallAnswers,
 }
 
 #[derive(Debug)]
@@ -54,13 +67,12 @@ enum Stored {
 }
 
 impl FloorStore {
-    /// Makes a store that holds all answers in memory, without a limit.
-    pub fn in_memory() -> Self {
-        Self { state: Mutex::default(), file: None }
-    }
-
     /// Makes a store in a new file of `size` bytes in `folder`.
-    pub fn in_file(folder: &Path, size: u64) -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `size` is less than 4 MiB, or if the file cannot be created.
+    pub fn create(folder: &Path, size: u64, small: SmallAnswers) -> io::Result<Self> {
         let least = 4 * BATCH;
         if size < least {
             return Err(io::Error::new(
@@ -73,11 +85,11 @@ impl FloorStore {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
         file.set_len(size)?;
-        Ok(Self { state: Mutex::default(), file: Some(LogFile { file, size }) })
+        Ok(Self { state: Mutex::default(), log: LogFile { file, size }, small })
     }
 
-    pub(super) fn file(&self) -> Option<&File> {
-        self.file.as_ref().map(|log| &log.file)
+    pub(super) const fn file(&self) -> &File {
+        &self.log.file
     }
 
     pub(super) fn find(&self, path: &[u8]) -> Option<Location> {
@@ -90,19 +102,18 @@ impl FloorStore {
                 Some(Location::Memory(Bytes::copy_from_slice(state.batch.get(begin..end)?)))
             }
             &Stored::Log { position, length } => {
-                Some(Location::File { offset: position % self.file.as_ref()?.size, length })
+                Some(Location::File { offset: position % self.log.size, length })
             }
         }
     }
 
     /// Stores an answer. The store leaves out an answer that is larger than its file.
     pub(super) fn put(&self, path: &[u8], answer: Bytes) -> io::Result<()> {
-        let mut state = self.state();
-        let Some(log) = &self.file else {
+        let (mut state, log, length) = (self.state(), &self.log, answer.len() as u64);
+        if self.small == SmallAnswers::InMemory && length < LARGE {
             state.index.insert(path.into(), Stored::Memory(answer));
             return Ok(());
-        };
-        let length = answer.len() as u64;
+        }
         if length + 2 * BATCH > log.size {
             return Ok(());
         }
@@ -161,7 +172,7 @@ mod tests {
             Location::Memory(bytes) => Some(bytes.to_vec()),
             Location::File { offset, length } => {
                 let mut bytes = vec![0; usize::try_from(length).expect("small")];
-                store.file().expect("a file").read_exact_at(&mut bytes, offset).expect("read");
+                store.file().read_exact_at(&mut bytes, offset).expect("read");
                 Some(bytes)
             }
         }
@@ -170,7 +181,8 @@ mod tests {
     #[test]
     fn an_answer_is_found_from_the_batch_and_from_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = FloorStore::in_file(folder.path(), 8 << 20).expect("a store");
+        let store =
+            FloorStore::create(folder.path(), 8 << 20, SmallAnswers::InFile).expect("a store");
         let body = |number: u8| Bytes::from(vec![number; 400_000]);
         for number in 0..5 {
             store.put(&[number], body(number)).expect("stored");
@@ -184,7 +196,8 @@ mod tests {
     #[test]
     fn a_full_file_forgets_its_oldest_answers_and_returns_no_wrong_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = FloorStore::in_file(folder.path(), 8 << 20).expect("a store");
+        let store =
+            FloorStore::create(folder.path(), 8 << 20, SmallAnswers::InFile).expect("a store");
         let body = |number: u8| Bytes::from(vec![number; 300_000 + usize::from(number) * 10_000]);
         for number in 0..100 {
             store.put(&[number], body(number)).expect("stored");
@@ -199,7 +212,9 @@ mod tests {
 
     #[test]
     fn a_new_answer_replaces_the_old_answer_of_its_path() {
-        let store = FloorStore::in_memory();
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = FloorStore::create(folder.path(), 8 << 20, SmallAnswers::InMemory);
+        let store = store.expect("a store");
         store.put(b"/", Bytes::from_static(b"old")).expect("stored");
         store.put(b"/", Bytes::from_static(b"new")).expect("stored");
         assert_eq!(content(&store, b"/").as_deref(), Some(&b"new"[..]));

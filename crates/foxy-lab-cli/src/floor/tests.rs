@@ -48,9 +48,9 @@ fn body_length(client: &mut TcpStream, size: usize) -> usize {
 #[test]
 fn the_origin_gets_only_the_first_request_for_a_path() {
     for size in [10, 100_000, 3_000_000] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let in_file = FloorStore::in_file(folder.path(), 16 << 20).expect("a store");
-        for store in [FloorStore::in_memory(), in_file] {
+        for small in [SmallAnswers::InMemory, SmallAnswers::InFile] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let store = FloorStore::create(folder.path(), 16 << 20, small).expect("a store");
             let (address, requests) = origin(size);
             let mut client = connected(address, store);
             for _ in 0..3 {
