@@ -26,13 +26,13 @@ export function holesPart(map) {
 export function summary(map, cells) {
   const all = cells.reduce((sum, cell) => sum + cell.size, 0);
   const live = cells.reduce((sum, cell) => sum + cell.live, 0);
-  const free = cells.filter((cell) => cell.state === "free").length;
   const each = map.segments_of_cell > 1
     ? ` A rectangle stands for ${map.segments_of_cell} segments.` : "";
   const apart = map.apart.records === 0 ? "" : ` ${number(map.apart.records)} records have files `
     + `of their own or wait in memory: ${bytes(map.apart.bytes)}.`;
-  return `${number(map.segments)} segments of ${bytes(map.segment_bytes)}; ${number(free)} free; `
-    + `${percent(live / Math.max(all, 1))} of the space is live.${apart}${each}`;
+  return `${number(map.segments)} segments of ${bytes(map.segment_bytes)}; `
+    + `${number(map.free)} free; ${percent(live / Math.max(all, 1))} of the space is live.`
+    + `${apart}${each}`;
 }
 
 export function segmentTable(map, cells) {

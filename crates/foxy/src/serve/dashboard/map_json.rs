@@ -33,6 +33,7 @@ pub fn survey_as_json(survey: &Survey, time: WallTime) -> Value {
         "segment_bytes": survey.segment_bytes,
         "unit_bytes": survey.unit_bytes,
         "segments": survey.segments.len(),
+        "free": survey.segments.iter().filter(|it| it.state == SegmentUse::Free).count(),
         "segments_of_cell": each,
         "states": STATES.map(SegmentUse::name),
         "cells": cells.collect::<Vec<_>>(),

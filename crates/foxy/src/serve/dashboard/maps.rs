@@ -20,9 +20,9 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_SNAPSHOTS: usize = 120;
 /// A map counts as watched for this time after a dashboard asked for it.
 const WATCH_TIME: Duration = Duration::from_secs(15);
-/// foxy rests between two maps for this multiple of the time that the last map took. So the maps of
-/// a large store take less than 1 % of a core.
-const REST_FACTOR: u32 = 50;
+/// foxy rests between two maps for this multiple of the work of the last map. So the maps of a large
+/// store take at most 1 % of a core.
+const REST_FACTOR: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
@@ -104,30 +104,39 @@ pub async fn keep(maps: &StoreMaps, stores: &[(String, StoreHandle)]) {
             let is_watched = kept.borrow().asked.is_some_and(|it| now.since(it) <= WATCH_TIME);
             let is_due = is_watched && kept.borrow().due <= now;
             if is_due || kept.borrow().snapshot_due <= now {
-                let survey = survey(store).await;
-                kept.borrow_mut().keep(survey, now);
+                let mut work = Duration::ZERO;
+                let survey = survey(store, &mut work).await;
+                kept.borrow_mut().keep(survey, work);
             }
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
 }
 
-/// Returns a map of the store. Returns `None` if its scheme has no layout.
-async fn survey(store: &StoreHandle) -> Option<Survey> {
+/// Returns a map of the store. Returns `None` if its scheme has no layout. Adds the time of all
+/// steps to `work`.
+async fn survey(store: &StoreHandle, work: &mut Duration) -> Option<Survey> {
     let mut survey = visit(store, |layout| layout.begin_survey()).await?;
     loop {
+        let begun = clock::monotonic();
         let step = |layout: &dyn LayoutView| (layout.continue_survey(&mut survey), survey);
         let (has_more, continued) = visit(store, step).await?;
         survey = continued;
+        *work += clock::monotonic().since(begun);
+        tokio::time::sleep(STEP_PAUSE).await;
         if !has_more {
             break;
         }
+    }
+    loop {
+        let begun = clock::monotonic();
+        let has_more = survey.finish_some();
+        *work += clock::monotonic().since(begun);
+        if !has_more {
+            return Some(survey);
+        }
         tokio::time::sleep(STEP_PAUSE).await;
     }
-    while survey.finish_some() {
-        tokio::time::sleep(STEP_PAUSE).await;
-    }
-    Some(survey)
 }
 
 /// Looks at the layout of a store, on the thread that may do this. Returns `None` if the scheme has
@@ -145,9 +154,9 @@ pub async fn visit<T: Send + 'static>(
 }
 
 impl KeptMap {
-    fn keep(&mut self, survey: Option<Survey>, begun: Instant) {
+    fn keep(&mut self, survey: Option<Survey>, work: Duration) {
         let (now, time) = (clock::monotonic(), clock::wall());
-        let rest = now.since(begun) * REST_FACTOR;
+        let rest = work * REST_FACTOR;
         self.due = now + WATCHED_INTERVAL.max(rest);
         if self.snapshot_due <= now {
             self.snapshot_due = now + SNAPSHOT_INTERVAL.max(rest);
@@ -206,7 +215,7 @@ mod tests {
         let start = WallTime(0);
         assert_eq!(maps.map_as_json(0, start, now), Some(json!({ "cells": null })));
         assert_eq!(maps.map_as_json(1, start, now), None);
-        maps.0[0].borrow_mut().keep(Some(survey(10_000)), now);
+        maps.0[0].borrow_mut().keep(Some(survey(10_000)), Duration::ZERO);
         let map = maps.map_as_json(0, start, now).expect("a store");
         assert_eq!((&map["segments_of_cell"], &map["segments"]), (&json!(3), &json!(10_000)));
         let cells = map["cells"].as_array().expect("a list");
@@ -216,12 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn the_maps_of_a_large_store_rest_longer() {
+        for (work, least) in [(1, WATCHED_INTERVAL), (2000, Duration::from_secs(200))] {
+            let (mut kept, now) = (KeptMap::default(), clock::monotonic());
+            kept.keep(Some(survey(3)), Duration::from_millis(work));
+            let snapshot = least.max(SNAPSHOT_INTERVAL);
+            assert!(kept.due.since(now) >= least && kept.snapshot_due.since(now) >= snapshot);
+        }
+    }
+
+    #[test]
     fn snapshots_are_short_and_at_most_an_hour_is_kept() {
         let maps = StoreMaps::new(1);
         for _ in 0..MAX_SNAPSHOTS + 5 {
             let mut kept = maps.0[0].borrow_mut();
             kept.snapshot_due = Instant::ZERO;
-            kept.keep(Some(survey(10_000)), Instant::ZERO);
+            kept.keep(Some(survey(10_000)), Duration::ZERO);
         }
         let history = maps.history_as_json(0, WallTime(0)).expect("a store");
         let snapshots = history["snapshots"].as_array().expect("a list");
