@@ -56,9 +56,23 @@ pub fn failure() -> Option<&'static str> {
     FAILED.get().map(String::as_str)
 }
 
+/// Receives the messages to the operator.
+pub type Listener = Box<dyn Fn(Level, &str) + Send + Sync>;
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+/// From now on, also passes each message of an enabled level to `listener`. Only the first call has
+/// an effect.
+pub fn pass_on(listener: Listener) {
+    LISTENER.get_or_init(|| listener);
+}
+
 /// Writes a message to stderr if messages of this level are enabled.
 pub fn report(level: Level, text: &str) {
     if level as u8 <= LEAST.load(Ordering::Relaxed) {
+        if let Some(listener) = LISTENER.get() {
+            listener(level, text);
+        }
         let _nobody_to_tell = write_line(&mut std::io::stderr().lock(), text);
     }
 }

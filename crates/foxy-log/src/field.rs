@@ -73,7 +73,7 @@ macro_rules! numbers {
     };
 }
 
-static NUMBERS: [Field; 10] = numbers! {
+static NUMBERS: [Field; 11] = numbers! {
     "time" Time |t| Some(t.end), "time of the end",
     "elapsed" Duration |t| t.elapsed, "time from the request to the end of the answer",
     "status" Number |t| Some(t.status.into()), "status that the client received; 0 if none",
@@ -81,12 +81,13 @@ static NUMBERS: [Field; 10] = numbers! {
     "body" Bytes |t| t.body, "bytes of the body to the client",
     "origin.status" Number |t| t.origin_status, "status from the origin",
     "origin.ttfb" Duration |t| t.origin_ttfb, "time until the head of the origin's response",
+    "origin.start" Duration |t| t.origin_start, "time from the request to the start of the fetch",
     "origin.connect" Duration |t| t.origin_connect, "part of it that waited for a connection",
     "weight" Number |t| Some(t.weight.into()), "transactions that a sampled entry stands for",
     "lost" Number |t| Some(t.lost.into()), "entries lost before this entry",
 };
 
-static TEXTS: [Field; 18] = texts! {
+static TEXTS: [Field; 19] = texts! {
     "id" Text Id "id of the request",
     "client" Address Client "address of the client",
     "user" Text User "user who sent the request",
@@ -102,6 +103,7 @@ static TEXTS: [Field; 18] = texts! {
     "type" Text Type "media type of the answer",
     "referer" Text Referer "field Referer of the request",
     "agent" Text Agent "field User-Agent of the request",
+    "traceparent" Text Traceparent "field traceparent of the request",
     "origin.name" Text Origin "operator's origin that answered",
     "origin.server" Text Server "server that answered",
     "origin.parent" Text Parent "parent proxy that answered",

@@ -41,10 +41,12 @@ pub enum Text {
     Origin,
     /// Host and port of the server that answered.
     Server,
+    /// `traceparent` of the request: its trace, and the client's span.
+    Traceparent,
 }
 
 /// Number of texts of a transaction.
-pub const TEXTS: usize = Text::Server as usize + 1;
+pub const TEXTS: usize = Text::Traceparent as usize + 1;
 
 /// The reason why the ring has a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +94,8 @@ pub struct Transaction<'a> {
     pub origin_status: Option<u64>,
     /// Microseconds from the start of the fetch to the head of the origin's response.
     pub origin_ttfb: Option<u64>,
+    /// Microseconds from the request to the start of the fetch. 0 if another request started it.
+    pub origin_start: Option<u64>,
     /// Microseconds of the fetch in which foxy waited for a connection. 0 if it was open already.
     pub origin_connect: Option<u64>,
     /// The reason why the log has this transaction.
@@ -137,6 +141,11 @@ impl Transaction<'_> {
         }
     }
 
+    /// Returns the port in the URL.
+    pub fn port(&self) -> Option<u16> {
+        self.authority().rsplit_once(':')?.1.parse().ok()
+    }
+
     /// Returns path and query of the URL.
     pub fn path(&self) -> &str {
         let url = self.text(Text::Url);
@@ -178,21 +187,22 @@ mod tests {
         let parts = |url: &'static str| {
             let mut transaction = Transaction::default();
             transaction.texts[Text::Url as usize] = url.into();
-            (transaction.host().to_owned(), transaction.path().to_owned())
+            let port = transaction.port();
+            (transaction.host().to_owned(), port, transaction.path().to_owned())
         };
-        for (url, host, path) in [
-            ("http://a.test/x?y=/", "a.test", "/x?y=/"),
-            ("http://a.test:8080/x", "a.test", "/x"),
-            ("http://***@a.test/x@y", "a.test", "/x@y"),
-            ("http://[::1]:80/", "[::1]", "/"),
-            ("http://[::1]/", "[::1]", "/"),
-            ("http://a.test", "a.test", ""),
-            ("http://a.test?q", "a.test", ""),
-            ("a.test:443", "a.test", ""),
-            ("/path", "", "/path"),
-            ("", "", ""),
+        for (url, host, port, path) in [
+            ("http://a.test/x?y=/", "a.test", None, "/x?y=/"),
+            ("http://a.test:8080/x", "a.test", Some(8080), "/x"),
+            ("http://***@a.test/x@y", "a.test", None, "/x@y"),
+            ("http://[::1]:80/", "[::1]", Some(80), "/"),
+            ("http://[::1]/", "[::1]", None, "/"),
+            ("http://a.test", "a.test", None, ""),
+            ("http://a.test?q", "a.test", None, ""),
+            ("a.test:443", "a.test", Some(443), ""),
+            ("/path", "", None, "/path"),
+            ("", "", None, ""),
         ] {
-            assert_eq!(parts(url), (host.to_owned(), path.to_owned()), "{url}");
+            assert_eq!(parts(url), (host.to_owned(), port, path.to_owned()), "{url}");
         }
     }
 }

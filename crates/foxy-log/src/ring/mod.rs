@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-const MAGIC: [u8; 8] = *b"foxylog1";
+const MAGIC: [u8; 8] = *b"foxylog2";
 /// Bytes before the first block.
 const HEAD: u64 = 4096;
 /// Position of the number of the next block.

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of length and checksum.
 const FRAME: usize = 8;
-/// Bytes of the numbers: seven of 8 bytes, three of 4 bytes, the status, the reason, padding.
-const NUMBERS: usize = 7 * 8 + 3 * 4 + 4;
+/// Bytes of the numbers: eight of 8 bytes, three of 4 bytes, the status, the reason, padding.
+const NUMBERS: usize = 8 * 8 + 3 * 4 + 4;
 const TEXTS_AT: usize = FRAME + NUMBERS + TEXTS * 2;
 /// Longest text in bytes. Longer texts are cut.
 const MAX_TEXT: usize = 512;
@@ -30,6 +30,7 @@ pub fn encode(transaction: &Transaction<'_>, out: &mut Vec<u8>) {
         known(transaction.origin_status),
         known(transaction.origin_ttfb),
         known(transaction.origin_connect),
+        known(transaction.origin_start),
     ];
     numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     let counts = [transaction.weight, transaction.seen, transaction.lost];
@@ -53,6 +54,16 @@ pub fn encode(transaction: &Transaction<'_>, out: &mut Vec<u8>) {
 fn cut(text: &str, longest: usize) -> &str {
     let mut ends = (0..=longest.min(text.len())).rev();
     &text[..ends.find(|&end| text.is_char_boundary(end)).unwrap_or(0)]
+}
+
+/// Returns the transactions of records in a row, as [`encode`] has written them.
+pub fn decoded(mut records: &[u8]) -> impl Iterator<Item = Transaction<'_>> {
+    let next = move || {
+        let record = first(records)?;
+        records = &records[record.len()..];
+        Some(record)
+    };
+    std::iter::from_fn(next).filter_map(decode)
 }
 
 /// Returns the first record of `bytes`, with its length and checksum. Returns `None` if the bytes
@@ -87,7 +98,7 @@ fn checksum(record: &[u8], block: u64) -> u32 {
 pub(super) fn decode(record: &[u8]) -> Option<Transaction<'_>> {
     let number = |index: usize| u64_at(record, FRAME + index * 8);
     let known = |index: usize| Some(number(index)).filter(|number| *number != UNKNOWN);
-    let count = |index: usize| u32_at(record, FRAME + 56 + index * 4);
+    let count = |index: usize| u32_at(record, FRAME + 64 + index * 4);
     let kept = *record.get(FRAME + NUMBERS - 2)?;
     let texts = std::str::from_utf8(record.get(TEXTS_AT..)?).ok()?;
     let status = record.get(FRAME + NUMBERS - 4..FRAME + NUMBERS - 2)?;
@@ -100,6 +111,7 @@ pub(super) fn decode(record: &[u8]) -> Option<Transaction<'_>> {
         origin_status: known(4),
         origin_ttfb: known(5),
         origin_connect: known(6),
+        origin_start: known(7),
         kept: *Kept::ALL.get(usize::from(kept))?,
         weight: count(0),
         seen: count(1),

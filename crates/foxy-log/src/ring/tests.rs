@@ -17,6 +17,7 @@ fn transaction(end: u64) -> Transaction<'static> {
         origin_status: Some(200),
         origin_ttfb: Some(70),
         origin_connect: Some(0),
+        origin_start: Some(3),
         kept: Kept::Sample,
         weight: 64,
         seen: 70,

@@ -1,9 +1,11 @@
 //! The entry of a finished request in the access log.
 
 use crate::core::metrics::request_metrics::RequestOutcome;
+use crate::core::metrics::trace_context::{TRACEPARENT, Traceparent};
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::OriginTimes;
 use foxy_base::{Instant, WallTime};
+use foxy_http::Headers;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -14,6 +16,8 @@ use std::time::Duration;
 pub struct AccessRecord<'a> {
     /// Time when the answer ended.
     pub end: WallTime,
+    /// Time when the request began.
+    pub started: Instant,
     /// Time from the first byte of the request to the end of the answer.
     pub elapsed: Duration,
     /// The client's address.
@@ -52,6 +56,8 @@ pub struct AccessRecord<'a> {
     pub referer: Option<&'a [u8]>,
     /// The request's User-Agent.
     pub user_agent: Option<&'a [u8]>,
+    /// The header fields of the request, if the proxy could read them.
+    pub fields: Option<&'a Headers>,
     /// The id of the request.
     pub id: &'a str,
     /// The times of the fetch from the origin.
@@ -77,6 +83,11 @@ impl<'a> AccessRecord<'a> {
     /// Returns the requested host, with its port if the client sent a port.
     pub fn authority(&self) -> &'a [u8] {
         authority(self.site, self.url)
+    }
+
+    /// Returns the trace of which the client has made the request a part.
+    pub fn traceparent(&self) -> Option<Traceparent> {
+        Traceparent::of(self.fields?.get(TRACEPARENT)?)
     }
 
     /// Returns the outcome under which metrics count the request.

@@ -328,7 +328,7 @@ mod tests {
         progress.restart(1, clock::monotonic());
         progress.time(true);
         let (connect, first_byte) = (Duration::from_micros(1500), Duration::from_millis(20));
-        let times = Some(OriginTimes { connect, first_byte });
+        let times = Some(OriginTimes { started: Instant(0), connect, first_byte });
         progress.answered_by(Responder { times, ..Responder::default() });
         let value = progress.server_timing(outcome).expect("a value");
         let begin = "cache;desc=local, connect;dur=1.500, origin;dur=20.000, total;dur=";

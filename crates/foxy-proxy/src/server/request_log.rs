@@ -4,6 +4,7 @@
 use crate::core::counters::Counter;
 use crate::core::metrics::exemplar::TraceId;
 use crate::core::metrics::request_metrics::RequestOutcome;
+use crate::core::metrics::trace_context::TRACEPARENT;
 use crate::intercept::Inside;
 use crate::request::access::{AccessRecord, CutReason, Finished, authority, without_credentials};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
@@ -14,7 +15,7 @@ use crate::request::sample::SampledAnswer;
 use crate::upstream::{GroupMember, Scheme};
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
-use foxy_http::{RequestHead, TargetForm};
+use foxy_http::{Headers, RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -189,8 +190,12 @@ impl<'a> RequestLog<'a> {
 
     /// Returns the trace in which the client has sent the request.
     fn trace(&self) -> Option<TraceId> {
+        TraceId::of(self.fields()?.get(TRACEPARENT)?)
+    }
+
+    fn fields(&self) -> Option<&Headers> {
         let ReadRequest::Head(head, _) = &self.read else { return None };
-        TraceId::of(head.headers.get("traceparent")?)
+        Some(&head.headers)
     }
 
     fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>, finished: &Finished) {
@@ -207,6 +212,7 @@ impl<'a> RequestLog<'a> {
         let (rules, user) = (self.progress.rules(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
+            started: self.started,
             elapsed: finished.elapsed,
             client: self.client,
             outcome: sent.outcome,
@@ -225,6 +231,7 @@ impl<'a> RequestLog<'a> {
             content_type: sent.media_type.as_bytes(),
             referer: referer.as_deref(),
             user_agent,
+            fields: self.fields(),
             id: &self.progress.id(),
             origin: responder.times,
         });

@@ -17,6 +17,7 @@ use crate::upstream::route::{By, OriginTimes, Responder, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
+use foxy_base::clock;
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use std::time::Duration;
@@ -66,7 +67,7 @@ pub struct UpstreamExchange {
     link: Option<Link>,
     over_http1: bool,
     repeats: usize,
-    started: Instant,
+    started: foxy_base::Instant,
     /// Time for which the exchange has waited for connections.
     connect: Duration,
     /// Time from the start to the head of the final response.
@@ -121,7 +122,7 @@ impl UpstreamExchange {
             link: None,
             over_http1: upgrade,
             repeats: 0,
-            started: Instant::now(),
+            started: clock::monotonic(),
             connect: Duration::ZERO,
             first_byte: None,
         }
@@ -136,8 +137,8 @@ impl UpstreamExchange {
     /// Returns the server and the parent proxy to which the request goes, with the times so far.
     pub(crate) fn responder(&self) -> Responder {
         let server = self.servers.as_ref().and_then(|servers| servers.chosen());
-        let connect = self.connect;
-        let times = self.first_byte.map(|first_byte| OriginTimes { connect, first_byte });
+        let Self { started, connect, .. } = *self;
+        let times = self.first_byte.map(|first_byte| OriginTimes { started, connect, first_byte });
         Responder { parent: self.route.by.parent(), server, times }
     }
 
@@ -173,7 +174,7 @@ impl UpstreamExchange {
                 }
                 WaitEnd::Event(ResponseEvent::Head(head, length)) => {
                     self.request.stage = Stage::Body;
-                    let first_byte = self.started.elapsed();
+                    let first_byte = clock::monotonic().since(self.started);
                     self.first_byte = Some(first_byte);
                     self.shared.counters.first_bytes.add(first_byte);
                     return Ok(HeadEvent::Final(head, length));

@@ -4,6 +4,7 @@
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::upstream::dial::Origin;
 use crate::upstream::origins::group::GroupMember;
+use foxy_base::Instant;
 use std::time::Duration;
 
 /// Whether and how a route leads through a parent proxy.
@@ -55,6 +56,8 @@ pub(crate) struct Responder {
 /// The times of a fetch from an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginTimes {
+    /// Time when the fetch began.
+    pub started: Instant,
     /// Time for which the fetch waited for a connection.
     pub connect: Duration,
     /// Time from the start of the fetch to the head of the final response.

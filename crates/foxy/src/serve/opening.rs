@@ -2,9 +2,8 @@
 //! a fixed order.
 
 use crate::failure::Failure;
+use crate::serve::access_log::OpenLogs;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
-use crate::serve::access_log::transactions::{self, OpenTransactionLog};
-use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
 use crate::serve::dashboard::traffic::Traffic;
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
@@ -70,8 +69,7 @@ pub struct RunningProxy {
     pub(super) lists: Lists,
     pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
-    pub(super) log: Option<OpenLog>,
-    pub(super) transactions: Option<OpenTransactionLog>,
+    pub(super) logs: OpenLogs,
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
     pub whatif: Arc<WhatIf>,
@@ -93,7 +91,7 @@ impl RunningProxy {
     /// Stops accepting connections and closes the stores, because a new process takes over. From
     /// now on, `keeper` passes purges on to the new process, and `heir` passes idle connections on.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
-        let Self { mut proxy, stores, clock, log, transactions, keeper: switching, .. } = self;
+        let Self { mut proxy, stores, clock, logs, keeper: switching, .. } = self;
         let sockets = proxy.leave(heir);
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
@@ -102,12 +100,12 @@ impl RunningProxy {
         if let Some(clock) = clock {
             clock.end();
         }
-        DepartedProxy { proxy, sockets, keeper: switching, logs: (log, transactions) }
+        DepartedProxy { proxy, sockets, keeper: switching, logs }
     }
 
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
-        let Self { proxy, stores, clock, log, transactions, .. } = self;
+        let Self { proxy, stores, clock, logs, .. } = self;
         let handle = proxy.handle();
         proxy.stop();
         drop(stores);
@@ -115,7 +113,7 @@ impl RunningProxy {
         if let Some(clock) = clock {
             clock.end();
         }
-        drop((log, transactions));
+        drop(logs);
     }
 }
 
@@ -126,7 +124,7 @@ pub struct DepartedProxy {
     /// from them.
     pub(super) sockets: Vec<SharedListener>,
     pub(super) keeper: Arc<SwitchingKeeper>,
-    logs: (Option<OpenLog>, Option<OpenTransactionLog>),
+    logs: OpenLogs,
 }
 
 impl DepartedProxy {
@@ -181,19 +179,6 @@ thread_local! {
 /// Passes each access record to several receivers (sinks), such as the access log.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
-impl AllSinks {
-    /// Adds the access log and the ring of transactions to the given receivers.
-    fn new(
-        given: impl Iterator<Item = Arc<dyn AccessSink>>,
-        log: Option<&OpenLog>,
-        transactions: Option<&OpenTransactionLog>,
-    ) -> Self {
-        let log = log.map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
-        let ring = transactions.map(|ring| Arc::clone(&ring.sink) as Arc<dyn AccessSink>);
-        Self(given.chain(log).chain(ring).collect())
-    }
-}
-
 impl AccessSink for AllSinks {
     fn record(&self, record: &AccessRecord<'_>) {
         let wanted = WANTED.get();
@@ -236,7 +221,7 @@ pub fn open(
     extra: Extra,
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
-    let (log, transactions) = (access_log::open(settings)?, transactions::open(settings)?);
+    let logs = OpenLogs::open(settings)?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
     let interception = interception(settings, extra.interception)?;
@@ -273,7 +258,7 @@ pub fn open(
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
     let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(&refused) as _, Arc::clone(&traffic) as _];
     let given = extra.sink.into_iter().chain(own);
-    let sinks = AllSinks::new(given, log.as_ref(), transactions.as_ref());
+    let sinks = AllSinks(given.chain(logs.sinks()).collect());
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);
@@ -298,8 +283,7 @@ pub fn open(
         lists,
         keeper,
         clock,
-        log,
-        transactions,
+        logs,
         refused,
         traffic,
         whatif,

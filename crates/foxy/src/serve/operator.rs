@@ -372,7 +372,7 @@ fn welcome(loaded: &Loaded, running: &RunningProxy, admin: &[SharedListener]) ->
 }
 
 fn reopen_log(running: &RunningProxy, signal: &str) {
-    if let Some(log) = &running.log {
+    if let Some(log) = &running.logs.access {
         log.writer.reopen();
         terminal::report(Level::Info, &format!("foxy: opening the access log again ({signal})"));
     }

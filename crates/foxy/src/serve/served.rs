@@ -5,6 +5,7 @@ use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::{self, Operated};
 use crate::serve::dashboard::Dashboard;
 use crate::serve::opening::RunningProxy;
+use crate::serve::otlp::OtlpExporter;
 use crate::serve::reload::Reloader;
 use crate::serve::reload_watch::AnswerCounts;
 use crate::serve::status::{ProxyStatus, Trouble, WatchedStore};
@@ -96,8 +97,9 @@ fn status(
         set: running.set.clone(),
         files: FileWatch::start(files)?,
         lists: running.lists.clone(),
-        log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
-        transactions: running.transactions.as_ref().map(|log| Arc::clone(&log.queue)),
+        log: running.logs.access.as_ref().map(|log| Arc::clone(&log.queue)),
+        transactions: running.logs.transactions.as_ref().map(|log| Arc::clone(&log.queue)),
+        otlp: running.logs.otlp.as_ref().map(OtlpExporter::counts),
         started: clock::wall(),
         is_stopping: Cell::new(false),
         dashboard: Rc::new(dashboard),

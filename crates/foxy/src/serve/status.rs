@@ -8,6 +8,7 @@ use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
+use crate::serve::otlp::OtlpCounts;
 use crate::serve::process;
 use crate::serve::purge::journal::Lists;
 use crate::serve::reload::{self, NotReloaded, Reloader};
@@ -98,6 +99,7 @@ pub struct ProxyStatus {
     pub lists: Lists,
     pub log: Option<Arc<LogQueue>>,
     pub transactions: Option<Arc<LogQueue>>,
+    pub otlp: Option<Arc<OtlpCounts>>,
     pub started: WallTime,
     pub is_stopping: Cell<bool>,
     pub dashboard: Rc<Dashboard>,
@@ -224,6 +226,9 @@ impl Operated for ProxyStatus {
         }
         if let Some(queue) = &self.transactions {
             exposition.transaction_log(queue);
+        }
+        if let Some(counts) = &self.otlp {
+            counts.expose(&mut exposition);
         }
         let help = "Start time of the process since the Unix epoch in seconds.";
         let started = self.started.seconds();

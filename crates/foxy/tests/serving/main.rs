@@ -21,6 +21,8 @@ mod configuration {
     mod users;
 }
 mod logs {
+    #[cfg(feature = "otlp")]
+    mod otlp;
     mod questions;
     mod readers;
     mod transactions;

@@ -1,5 +1,6 @@
-//! Durations and outcomes of requests, for the metrics of the admin server.
+//! Durations, outcomes and traces of requests, for the metrics of the admin server and the logs.
 
 pub mod exemplar;
 pub mod request_metrics;
 pub mod timing;
+pub mod trace_context;

@@ -87,7 +87,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_base::WallTime;
+    use foxy_base::{Instant, WallTime};
     use foxy_proxy::core::outcome::ForwardReason;
     use foxy_proxy::core::outcome::HitSource;
     use std::time::Duration;
@@ -110,6 +110,7 @@ mod tests {
         {
             tally.record(&AccessRecord {
                 end: WallTime(0),
+                started: Instant(0),
                 elapsed: Duration::ZERO,
                 client: ([127, 0, 0, 1], 1).into(),
                 outcome,
@@ -128,6 +129,7 @@ mod tests {
                 content_type: None,
                 referer: None,
                 user_agent: None,
+                fields: None,
                 id: "",
                 origin: None,
             });

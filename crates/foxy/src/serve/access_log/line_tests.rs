@@ -1,7 +1,7 @@
 //! Tests the exact bytes of log lines, including lines for hostile requests.
 
 use super::*;
-use foxy_base::WallTime;
+use foxy_base::{Instant, WallTime};
 use foxy_proxy::core::outcome::ForwardReason;
 use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -11,6 +11,7 @@ use std::time::Duration;
 fn sample() -> AccessRecord<'static> {
     AccessRecord {
         end: WallTime(1_286_536_308_779),
+        started: Instant(0),
         elapsed: Duration::from_micros(180_250),
         client: ([192, 168, 0, 224], 40_000).into(),
         outcome: CacheStatus::Forwarded {
@@ -35,8 +36,10 @@ fn sample() -> AccessRecord<'static> {
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
         user_agent: Some(b"curl/8"),
+        fields: None,
         id: "00c0ffee00c0ffee",
         origin: Some(OriginTimes {
+            started: Instant(0),
             connect: Duration::ZERO,
             first_byte: Duration::from_micros(170_000),
         }),

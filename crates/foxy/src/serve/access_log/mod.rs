@@ -7,6 +7,7 @@ pub mod refused_destinations;
 pub mod transactions;
 
 use crate::failure::Failure;
+use crate::serve::otlp::{self, OtlpExporter};
 use crate::settings::Settings;
 use crate::settings::values::Output;
 use crate::terminal::{self, Level};
@@ -18,6 +19,7 @@ use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
+use transactions::OpenTransactionLog;
 
 #[derive(Debug)]
 pub struct AccessLog {
@@ -39,6 +41,31 @@ impl AccessSink for AccessLog {
     }
 }
 
+/// The logs of requests, and the exporter of traces. Drop closes them in this order.
+#[derive(Debug)]
+pub struct OpenLogs {
+    pub access: Option<OpenLog>,
+    pub transactions: Option<OpenTransactionLog>,
+    pub otlp: Option<OtlpExporter>,
+}
+
+impl OpenLogs {
+    pub fn open(settings: &Settings) -> Result<Self, Failure> {
+        let otlp = otlp::open(settings)?;
+        let export = otlp.as_ref().map(OtlpExporter::queue);
+        let transactions = transactions::open(settings, export)?;
+        Ok(Self { access: open(settings)?, transactions, otlp })
+    }
+
+    /// Returns the receivers of access records.
+    pub fn sinks(&self) -> impl Iterator<Item = Arc<dyn AccessSink>> {
+        let log = self.access.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
+        let ring = self.transactions.as_ref();
+        let ring = ring.map(|ring| Arc::clone(&ring.sink) as Arc<dyn AccessSink>);
+        log.into_iter().chain(ring)
+    }
+}
+
 #[derive(Debug)]
 pub struct OpenLog {
     pub sink: Arc<AccessLog>,
@@ -47,7 +74,7 @@ pub struct OpenLog {
 }
 
 /// Opens the access log of the settings. Returns `None` if the setting `access-log` is `off`.
-pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
+fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let output = settings.operation.access_log.clone();
     let file: Sink = match &output {
         Output::Off => return Ok(None),

@@ -85,7 +85,7 @@ fn printable(host: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_base::WallTime;
+    use foxy_base::{Instant, WallTime};
     use foxy_proxy::request::reason::ErrorReason;
     use foxy_proxy::upstream::{ConnectError, UpstreamError};
     use std::time::Duration;
@@ -94,6 +94,7 @@ mod tests {
         let error = UpstreamError::Connect(ConnectError::Forbidden(refusal));
         AccessRecord {
             end: WallTime(0),
+            started: Instant(0),
             elapsed: Duration::ZERO,
             client: ([192, 0, 2, 1], 1).into(),
             outcome: CacheStatus::Error(ErrorReason::Upstream(error)),
@@ -112,6 +113,7 @@ mod tests {
             content_type: None,
             referer: None,
             user_agent: None,
+            fields: None,
             id: "",
             origin: None,
         }

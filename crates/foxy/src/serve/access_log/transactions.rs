@@ -1,9 +1,10 @@
-//! Keeps transactions in a ring: a file of fixed size that `foxy log` reads. A worker chooses and
-//! encodes a transaction. A separate thread writes it.
+//! Keeps transactions in a ring, a file of fixed size that `foxy log` reads, and exports them as
+//! traces. A worker chooses and encodes a transaction. A separate thread writes it.
 
 use super::line::{squid_code, squid_suffix, url};
 use super::queue::{LogQueue, LogWriter, Sink};
 use crate::failure::Failure;
+use crate::serve::otlp::OtlpQueue;
 use crate::settings::Settings;
 use foxy_log::lines::reason;
 use foxy_log::ring::record::encode;
@@ -11,6 +12,7 @@ use foxy_log::ring::writer::RingWriter;
 use foxy_log::selection::{OUTCOMES, Selected, Selector};
 use foxy_log::transaction::{Text, Transaction};
 use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
+use foxy_proxy::core::metrics::trace_context::Traceparent;
 use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::access::{AccessRecord, AccessSink, CutReason, Finished};
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -95,13 +97,16 @@ fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction
         origin_status: origin_status(record.outcome).map(u64::from),
         origin_ttfb: record.origin.map(|times| micros(times.first_byte)),
         origin_connect: record.origin.map(|times| micros(times.connect)),
+        origin_start: record.origin.map(|times| micros(times.started.since(record.started))),
         kept: selected.kept,
         weight: selected.weight,
         seen: selected.seen,
         lost: selected.lost,
         texts: Default::default(),
     };
-    let texts: [(Text, Cow<'a, str>); 18] = [
+    let traceparent = record.traceparent();
+    let traceparent = traceparent.as_ref().map_or("", Traceparent::as_str).to_owned();
+    let texts: [(Text, Cow<'a, str>); 19] = [
         (Text::Id, record.id.to_owned().into()),
         (Text::Client, record.client.ip().to_string().into()),
         (Text::User, record.user.unwrap_or_default().into()),
@@ -120,6 +125,7 @@ fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction
         (Text::Parent, record.parent.unwrap_or_default().into()),
         (Text::Origin, origin.into()),
         (Text::Server, server.into()),
+        (Text::Traceparent, traceparent.into()),
     ];
     for (name, text) in texts {
         transaction.texts[name as usize] = text;
@@ -137,31 +143,49 @@ const fn origin_status(status: CacheStatus) -> Option<u16> {
     }
 }
 
-/// Collects whole records, and writes them to the ring on each flush.
-struct RingSink {
-    ring: RingWriter,
+/// Collects whole records. On each flush, writes them to the ring and exports them, as far as the
+/// settings want that.
+struct TransactionSink {
+    ring: Option<RingWriter>,
+    export: Option<OtlpQueue>,
     records: Vec<u8>,
 }
 
-impl Write for RingSink {
+impl Write for TransactionSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.records.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let written = self.ring.append(&self.records);
+        if let Some(export) = &self.export {
+            export.offer(&self.records);
+        }
+        let ring = self.ring.as_mut();
+        let written = ring.map_or(Ok(()), |ring| ring.append(&self.records));
         self.records.clear();
         written
     }
 }
 
-/// Opens the log of transactions of the settings. Returns `None` if the settings name none.
-pub fn open(settings: &Settings) -> Result<Option<OpenTransactionLog>, Failure> {
+/// Opens the log of transactions of the settings. Returns `None` if the settings name none, and no
+/// exporter wants transactions either.
+pub fn open(
+    settings: &Settings,
+    export: Option<OtlpQueue>,
+) -> Result<Option<OpenTransactionLog>, Failure> {
     let operation = &settings.operation;
-    let Some(path) = operation.transaction_log.clone() else { return Ok(None) };
-    let size = operation.transaction_log_size.0;
-    let sink = ring(&path, size).map_err(|error| {
+    let (path, size) = (operation.transaction_log.clone(), operation.transaction_log_size.0);
+    if path.is_none() && export.is_none() {
+        return Ok(None);
+    }
+    let open = move || {
+        let ring = path.as_deref().map(|path| ring(path, size)).transpose()?;
+        let export = export.clone();
+        Ok(Box::new(TransactionSink { ring, export, records: Vec::new() }) as Sink)
+    };
+    let sink = open().map_err(|error: io::Error| {
+        let path = operation.transaction_log.as_deref().unwrap_or(Path::new(""));
         Failure::Unusable(format!(
             "cannot open the log of transactions {} (--transaction-log): {error}; name a file this \
              user may write",
@@ -169,8 +193,7 @@ pub fn open(settings: &Settings) -> Result<Option<OpenTransactionLog>, Failure> 
         ))
     })?;
     let queue = Arc::new(LogQueue::new(settings.network.workers));
-    let again = Box::new(move || ring(&path, size));
-    let writer = LogWriter::start(Arc::clone(&queue), sink, again).map_err(|error| {
+    let writer = LogWriter::start(Arc::clone(&queue), sink, Box::new(open)).map_err(|error| {
         Failure::Failed(format!("cannot start the thread that writes transactions: {error}"))
     })?;
     let sink = Arc::new(TransactionLog { queue: Arc::clone(&queue) });
@@ -178,9 +201,9 @@ pub fn open(settings: &Settings) -> Result<Option<OpenTransactionLog>, Failure> 
 }
 
 /// Opens the ring. Only its owner may read a new file, because it names clients.
-fn ring(path: &Path, size: u64) -> io::Result<Sink> {
+fn ring(path: &Path, size: u64) -> io::Result<RingWriter> {
     let mut options = OpenOptions::new();
     let file =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    Ok(Box::new(RingSink { ring: RingWriter::open(file, size)?, records: Vec::new() }))
+    RingWriter::open(file, size)
 }

@@ -253,6 +253,7 @@ mod tests {
     fn record(url: &'static str, outcome: CacheStatus) -> AccessRecord<'static> {
         AccessRecord {
             end: WallTime(7),
+            started: Instant(0),
             elapsed: Duration::from_micros(80),
             client: ([192, 0, 2, 1], 1).into(),
             outcome,
@@ -271,6 +272,7 @@ mod tests {
             content_type: None,
             referer: None,
             user_agent: None,
+            fields: None,
             id: "",
             origin: None,
         }

@@ -3,6 +3,7 @@
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::values::Output;
 use foxy_base::ByteSize;
+use foxy_proxy::upstream::OriginServer;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,6 +52,11 @@ settings! {
         ("on", "estimates, with up to 18 MiB"),
         ("off", "no estimates"),
     ]), Fixed("on");
+
+    /// Collector that receives traces of requests, and foxy's own messages as log records, over
+    /// OpenTelemetry's protocol OTLP/HTTP.
+    otlp: optional OriginServer = "otlp" flag "otlp",
+        Origin, Nothing("foxy exports no traces");
 
     /// foxy's own messages that appear on standard error.
     log_level: given &'static str = "log-level" flag "log-level", choice(&[
