@@ -2,7 +2,8 @@
 //! in memory.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -36,7 +37,7 @@ impl TestAuthority {
         let name = format!("Authority {}", AUTHORITIES.fetch_add(1, Ordering::Relaxed));
         parameters.distinguished_name.push(DnType::CommonName, name);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().expect("a key");
         Self { issuer: CertifiedIssuer::self_signed(parameters, key).expect("a certificate") }
     }
@@ -68,6 +69,26 @@ impl TestAuthority {
         let key = KeyPair::generate().expect("a key");
         let certificate = parameters.signed_by(&key, &self.issuer).expect("a certificate");
         TestCertificate { text: certificate.pem(), certificate: certificate.der().clone(), key }
+    }
+
+    /// Returns a list in PEM form that revokes the certificates with these serial numbers. The list
+    /// is current until the year `until`.
+    pub fn revoke(&self, serial_numbers: &[u64], until: i32) -> String {
+        let revoked = serial_numbers.iter().map(|&number| RevokedCertParams {
+            serial_number: SerialNumber::from(number),
+            revocation_time: rcgen::date_time_ymd(2000, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let list = CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2000, 1, 1),
+            next_update: rcgen::date_time_ymd(until, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).expect("a list").pem().expect("a text")
     }
 }
 

@@ -1,13 +1,13 @@
-//! Certificates of clients: the authorities that sign them, the user that a certificate names, and
-//! the refused clients. This module reads no files.
+//! Certificates of clients: the authorities that sign them, lists of revoked certificates, the user
+//! that a certificate names, and the refused clients. This module reads no files.
 
 use crate::core::tls::{CertificateError, provider};
 use crate::core::users::is_name;
 use foxy_base::WallTime;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{CertificateError as Invalid, Error, RootCertStore};
 use std::collections::HashSet;
 use std::fmt;
@@ -34,10 +34,11 @@ pub enum CertificateNeed {
     Optional,
 }
 
-/// The authorities that sign certificates of clients.
+/// The authorities that sign certificates of clients, and their lists of revoked certificates.
 #[derive(Clone)]
 pub struct ClientAuthorities {
     certificates: Vec<CertificateDer<'static>>,
+    lists: Vec<CertificateRevocationListDer<'static>>,
     need: CertificateNeed,
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
 }
@@ -50,7 +51,8 @@ impl fmt::Debug for ClientAuthorities {
 
 impl PartialEq for ClientAuthorities {
     fn eq(&self, other: &Self) -> bool {
-        (&self.certificates, self.need) == (&other.certificates, other.need)
+        (&self.certificates, &self.lists, self.need)
+            == (&other.certificates, &other.lists, other.need)
     }
 }
 
@@ -80,13 +82,37 @@ impl ClientAuthorities {
                 return Err((number, none));
             }
         }
-        let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider());
-        let verifier = match need {
-            CertificateNeed::Required => builder.build(),
-            CertificateNeed::Optional => builder.allow_unauthenticated().build(),
-        };
+        let verifier = verifier(&roots.into(), need, &[]);
         let verifier = verifier.map_err(|error| (0, unusable(&error)))?;
-        Ok(Self { certificates, need, verifier })
+        Ok(Self { certificates, lists: Vec::new(), need, verifier })
+    }
+
+    /// Refuses the certificates that these lists revoke, and certificates of authorities without a
+    /// current list. `files` are the contents of files in PEM format, each with a list.
+    ///
+    /// # Errors
+    /// The position of the first unusable file, and the reason.
+    pub fn without_revoked<'a>(
+        mut self,
+        files: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, (usize, CertificateError)> {
+        let unusable = |error: &dyn fmt::Display| CertificateError::NoList(error.to_string());
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(self.certificates.iter().cloned());
+        let roots = roots.into();
+        for (number, file) in files.into_iter().enumerate() {
+            let lists: Result<Vec<_>, _> =
+                CertificateRevocationListDer::pem_slice_iter(file).collect();
+            let lists = lists.map_err(|error| (number, unusable(&error)))?;
+            if lists.is_empty() {
+                return Err((number, unusable(&"the file holds none")));
+            }
+            verifier(&roots, self.need, &lists).map_err(|error| (number, unusable(&error)))?;
+            self.lists.extend(lists);
+        }
+        let verifier = verifier(&roots, self.need, &self.lists);
+        self.verifier = verifier.map_err(|error| (0, unusable(&error)))?;
+        Ok(self)
     }
 
     /// Returns the user of a client that presented the certificates `chain` at the handshake of its
@@ -111,6 +137,21 @@ impl ClientAuthorities {
             })?;
         }
         named_user(own).map(Some).ok_or(CertificateRefusal::NoName)
+    }
+}
+
+fn verifier(
+    roots: &Arc<RootCertStore>,
+    need: CertificateNeed,
+    lists: &[CertificateRevocationListDer<'static>],
+) -> Result<Arc<dyn ClientCertVerifier>, VerifierBuilderError> {
+    let roots = Arc::clone(roots);
+    let builder = WebPkiClientVerifier::builder_with_provider(roots, provider())
+        .with_crls(lists.iter().cloned())
+        .enforce_revocation_expiration();
+    match need {
+        CertificateNeed::Required => builder.build(),
+        CertificateNeed::Optional => builder.allow_unauthenticated().build(),
     }
 }
 
@@ -144,6 +185,10 @@ pub enum CertificateRefusal {
     Expired,
     /// The certificate is not valid yet.
     NotYetValid,
+    /// A list of `client-crl` revokes the certificate.
+    Revoked,
+    /// `client-crl` has no current list of an authority of the certificate.
+    NoCurrentList,
     /// The certificate names no user.
     NoName,
     /// The certificate cannot be used for another reason.
@@ -157,6 +202,10 @@ impl fmt::Display for CertificateRefusal {
             Self::UnknownAuthority => "no authority in client-ca signed the client's certificate",
             Self::Expired => "the client's certificate has expired",
             Self::NotYetValid => "the client's certificate is not valid yet",
+            Self::Revoked => "client-crl revokes the client's certificate",
+            Self::NoCurrentList => {
+                "client-crl has no current list of the authority of the client's certificate"
+            }
             Self::NoName => "the client's certificate names no user",
             Self::Unusable => "the client's certificate is not for TLS clients, or is damaged",
         })
@@ -172,6 +221,10 @@ impl CertificateRefusal {
                 Invalid::UnknownIssuer | Invalid::BadSignature => Self::UnknownAuthority,
                 Invalid::Expired | Invalid::ExpiredContext { .. } => Self::Expired,
                 Invalid::NotValidYet | Invalid::NotValidYetContext { .. } => Self::NotYetValid,
+                Invalid::Revoked => Self::Revoked,
+                Invalid::UnknownRevocationStatus
+                | Invalid::ExpiredRevocationList
+                | Invalid::ExpiredRevocationListContext { .. } => Self::NoCurrentList,
                 _ => Self::Unusable,
             }),
             _ => None,

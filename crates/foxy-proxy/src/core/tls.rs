@@ -41,6 +41,8 @@ pub enum CertificateError {
     NoCertificate(String),
     /// The key file is not in PEM format, or contains no private key.
     NoKey(String),
+    /// The file of revoked certificates is not in PEM format, or contains no usable list.
+    NoList(String),
     /// The certificate and the key do not belong together, or TLS cannot use them.
     Unusable(String),
 }
@@ -50,6 +52,9 @@ impl fmt::Display for CertificateError {
         match self {
             Self::NoCertificate(text) => write!(formatter, "no certificate can be read ({text})"),
             Self::NoKey(text) => write!(formatter, "no private key can be read ({text})"),
+            Self::NoList(text) => {
+                write!(formatter, "no list of revoked certificates can be read ({text})")
+            }
             Self::Unusable(text) => {
                 write!(formatter, "certificate and key cannot be used ({text})")
             }
@@ -192,7 +197,8 @@ impl HandshakeFacts {
     }
 
     /// Returns the user that the client's certificate names. If a reload has changed the
-    /// authorities, verifies the certificate again. So no open connection outlives its authority.
+    /// authorities or lists, verifies the certificate again. So no open connection outlives its
+    /// authority or certificate.
     pub(crate) fn user(&self) -> Result<Option<Arc<str>>, CertificateRefusal> {
         let in_force = self.in_force.get();
         if Arc::ptr_eq(&in_force, &self.settings) {

@@ -171,8 +171,8 @@ impl ErrorReason {
                 "the request names another host than its CONNECT; open a CONNECT to that host"
             }
             Self::CertificateUntrusted => {
-                "no authority in client-ca signed the certificate of this connection; open another \
-                 connection"
+                "client-ca or client-crl no longer permits the certificate of this connection; \
+                 open another connection"
             }
             Self::UnknownHost => {
                 "this reverse proxy serves no such host; its operator can list the host in `hosts` \

@@ -228,6 +228,10 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
                     `tls-key`, or leave out `client-ca`";
         return Some(complaint(written, "client-ca", text.into()));
     }
+    if settings.network.client_ca.is_empty() && !settings.network.client_crl.is_empty() {
+        let text = "`client-crl` lists certificates of `client-ca`; give `client-ca` too";
+        return Some(complaint(written, "client-crl", text.into()));
+    }
     let lacks_certificate = !settings.network.listen_tls.is_empty() && !settings.has_certificates();
     let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`, or \
                 `acme.directory`";

@@ -138,6 +138,7 @@ fn contradictions_are_refused_with_their_place() {
         ),
         ("listen = \"off\"", "f:1:1: foxy would listen nowhere; give an address in `listen`"),
         ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
+        ("client-crl = \"a\"", "f:1:1: `client-crl` lists certificates of `client-ca`; give"),
         ("client-ca = \"a\"", "f:1:1: `client-ca` is for clients of `listen-tls`; give `tls-"),
         (
             "acme.directory = \"https://ca.test/dir\"",

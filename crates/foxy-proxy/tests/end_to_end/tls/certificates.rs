@@ -158,6 +158,47 @@ fn other_clients_are_refused_in_the_handshake_with_a_reason() {
 }
 
 #[test]
+fn revoked_certificates_are_refused_also_on_open_connections() {
+    let (origin, world) =
+        (TestOrigin::start(|_, _| ok("", b"x")), World::new(CertificateNeed::Required));
+    let proxy = world.proxy(&origin);
+    let [ann, cat] = [7_u64, 8].map(|number| {
+        let shown = world.authority.sign_with(&[], |parameters| {
+            parameters.distinguished_name.push(DnType::CommonName, "ann");
+            parameters.serial_number = Some(number.into());
+        });
+        world.client(Some(&shown))
+    });
+    let set = |list: String| {
+        let trusted = trust(&world.authority, CertificateNeed::Required);
+        let trusted = trusted.without_revoked([list.as_bytes()]).expect("a list");
+        world.tls.ask_clients(Some(trusted));
+    };
+    set(world.authority.revoke(&[], 2100));
+    let mut open = connect_with(&proxy, &ann);
+    open.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("taken");
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\nx") {
+        let mut byte = [0];
+        open.read_exact(&mut byte).expect("an answer");
+        answer.push(byte[0]);
+    }
+    set(world.authority.revoke(&[7], 2100));
+    let answer = get(&mut open, "a.test").expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
+    let refused = |config, reason| {
+        status(&proxy, config).expect_err("refused");
+        assert_eq!(world.refused(), [([127, 0, 0, 1].into(), reason)]);
+    };
+    refused(&ann, CertificateRefusal::Revoked);
+    assert_eq!(status(&proxy, &cat), Ok(200));
+    set(world.authority.revoke(&[7], 2001));
+    refused(&cat, CertificateRefusal::NoCurrentList);
+    set(TestAuthority::new().revoke(&[], 2100));
+    status(&proxy, &cat).expect_err("no list of the authority");
+}
+
+#[test]
 fn a_resumed_session_keeps_its_user_until_the_authorities_change() {
     let (origin, world) =
         (TestOrigin::start(|_, _| ok("", b"x")), World::new(CertificateNeed::Optional));

@@ -86,6 +86,13 @@ impl ImportDraft {
         self.add(DraftContent::Setting(key, Value::Array(vec![value])), original);
     }
 
+    /// Sets `client-crl` to the lists of revoked certificates in `file`.
+    pub fn revoked_certificates(&mut self, file: &str, original: &Original) {
+        self.push("client-crl", file, original);
+        let text = "foxy does not look for the authorities of `client-ca` in the lists";
+        self.leave(original, ImportReason::Differs(text.into()));
+    }
+
     /// Returns the value of a setting.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.parts.iter().find_map(|part| match &part.content {

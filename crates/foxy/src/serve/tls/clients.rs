@@ -47,6 +47,8 @@ impl SeenVersions {
 struct TlsFiles {
     pairs: Vec<KeyPairFiles>,
     authorities: Vec<PathBuf>,
+    /// Lists of revoked certificates.
+    revoked: Vec<PathBuf>,
     /// The folder of certificates from an ACME authority.
     issued: Option<AcmeFolder>,
     need: CertificateNeed,
@@ -70,6 +72,7 @@ impl TlsFiles {
         Self {
             pairs: pairs.map(|(certificate, key)| KeyPairFiles { certificate, key }).collect(),
             authorities: network.client_ca.clone(),
+            revoked: network.client_crl.clone(),
             issued: acme::folder(settings),
             need,
         }
@@ -82,7 +85,8 @@ impl TlsFiles {
         };
         let pairs = self.pairs.iter().flat_map(|pair| [&pair.certificate, &pair.key]);
         let issued = self.issued();
-        pairs.chain(&self.authorities).chain(&issued).map(version).collect()
+        let clients = self.authorities.iter().chain(&self.revoked);
+        pairs.chain(clients).chain(&issued).map(version).collect()
     }
 
     fn issued(&self) -> Vec<PathBuf> {
@@ -113,19 +117,26 @@ impl TlsFiles {
         if self.authorities.is_empty() {
             return Ok(None);
         }
-        let key = "client-ca";
-        let files = self.authorities.iter().map(|path| read_public(path, key));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let files = read_all(&self.authorities, "client-ca")?;
         let read = ClientAuthorities::read(files.iter().map(Vec::as_slice), self.need);
-        read.map(Some).map_err(|(number, error)| {
+        let authorities = read.map_err(|(number, error)| {
             let path = self.authorities[number].display();
-            format!("{path} ({key}): {error}; name a file of certificate authorities in PEM")
+            format!("{path} (client-ca): {error}; name a file of certificate authorities in PEM")
+        })?;
+        if self.revoked.is_empty() {
+            return Ok(Some(authorities));
+        }
+        let files = read_all(&self.revoked, "client-crl")?;
+        let read = authorities.without_revoked(files.iter().map(Vec::as_slice));
+        read.map(Some).map_err(|(number, error)| {
+            let path = self.revoked[number].display();
+            format!("{path} (client-crl): {error}; name a file of CRLs in PEM")
         })
     }
 }
 
 impl ReloadableTls {
-    /// Reads certificates, their private keys, and the authorities of clients. The error names the
+    /// Reads certificates, their private keys, the authorities of clients and their lists. The error names the
     /// first invalid file, and tells the user how to correct it.
     pub fn read(settings: &Settings) -> Result<Self, String> {
         Self::read_files(TlsFiles::of(settings))
@@ -156,6 +167,10 @@ impl ReloadableTls {
     }
 }
 
+fn read_all(paths: &[PathBuf], key: &str) -> Result<Vec<Vec<u8>>, String> {
+    paths.iter().map(|path| read_public(path, key)).collect()
+}
+
 fn read_public(path: &Path, key: &str) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| {
         format!("{} ({key}): {error}; name a file in PEM that this user may read", path.display())
@@ -175,6 +190,7 @@ fn read_key(path: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_testkit::certificates::TestAuthority;
     use rcgen::{CertifiedKey, generate_simple_self_signed};
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
@@ -183,17 +199,19 @@ mod tests {
         certificate: &Path,
         key: &Path,
         authorities: &[PathBuf],
+        revoked: &[PathBuf],
     ) -> Result<ReloadableTls, String> {
         let pairs = vec![KeyPairFiles { certificate: certificate.into(), key: key.into() }];
-        let (authorities, need) = (authorities.to_vec(), CertificateNeed::Required);
-        ReloadableTls::read_files(TlsFiles { pairs, authorities, issued: None, need })
+        let (authorities, revoked) = (authorities.to_vec(), revoked.to_vec());
+        let need = CertificateNeed::Required;
+        ReloadableTls::read_files(TlsFiles { pairs, authorities, revoked, issued: None, need })
     }
 
     #[test]
     fn a_reload_replaces_all_certificates_or_names_the_bad_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let (certificate, key) = (folder.path().join("a.pem"), folder.path().join("a.key"));
-        let read = || read(&certificate, &key, &[]);
+        let read = || read(&certificate, &key, &[], &[]);
         assert!(read().expect_err("no file").contains("a.pem (tls-certificate): "));
         let write = || {
             let CertifiedKey { cert, signing_key } =
@@ -223,16 +241,11 @@ mod tests {
 
     #[test]
     fn authorities_of_clients_are_read_again_and_a_bad_file_is_named() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = pair();
         let path = |name: &str| folder.path().join(name);
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(["a.test".to_owned()]).expect("made");
-        std::fs::write(path("a.pem"), cert.pem()).expect("written");
-        std::fs::write(path("a.key"), signing_key.serialize_pem()).expect("written");
-        set_permissions(path("a.key"), Permissions::from_mode(0o600)).expect("changed");
-        std::fs::write(path("one.pem"), cert.pem()).expect("written");
+        std::fs::copy(path("a.pem"), path("one.pem")).expect("written");
         let both = [path("one.pem"), path("two.pem")];
-        let read = || read(&path("a.pem"), &path("a.key"), &both);
+        let read = || read(&path("a.pem"), &path("a.key"), &both, &[]);
         assert!(read().expect_err("no file").contains("two.pem (client-ca): No such file"));
         std::fs::write(path("two.pem"), "nothing").expect("written");
         let refused = read().expect_err("no certificate");
@@ -243,5 +256,36 @@ mod tests {
         assert_eq!(reloadable.renew(), None, "another file may follow");
         let refused = reloadable.renew().expect("changed").expect_err("no certificate");
         assert!(refused.contains("two.pem (client-ca): "), "{refused}");
+    }
+
+    #[test]
+    fn lists_of_revoked_certificates_are_read_again_and_a_bad_file_is_named() {
+        let folder = pair();
+        let path = |name: &str| folder.path().join(name);
+        let read = || read(&path("a.pem"), &path("a.key"), &[path("a.pem")], &[path("b.crl")]);
+        assert!(read().expect_err("no file").contains("b.crl (client-crl): No such file"));
+        for content in ["nothing", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"] {
+            std::fs::write(path("b.crl"), content).expect("written");
+            let refused = read().expect_err("no list");
+            let expected = "b.crl (client-crl): no list of revoked certificates can be read";
+            assert!(refused.contains(expected), "{refused}");
+        }
+        std::fs::write(path("b.crl"), TestAuthority::new().revoke(&[], 2100)).expect("written");
+        let reloadable = read().expect("a list");
+        std::fs::write(path("b.crl"), "nothing").expect("written");
+        assert_eq!(reloadable.renew(), None, "another file may follow");
+        assert!(reloadable.renew().expect("changed").is_err());
+    }
+
+    /// Makes a folder with `a.pem`, a certificate, and `a.key`, its key.
+    fn pair() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["a.test".to_owned()]).expect("made");
+        std::fs::write(path("a.pem"), cert.pem()).expect("written");
+        std::fs::write(path("a.key"), signing_key.serialize_pem()).expect("written");
+        set_permissions(path("a.key"), Permissions::from_mode(0o600)).expect("changed");
+        folder
     }
 }

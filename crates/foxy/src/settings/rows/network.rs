@@ -43,6 +43,11 @@ settings! {
     /// address. Such users need no password.
     client_ca: given Vec<PathBuf> = "client-ca" flag "client-ca", Files, Fixed();
 
+    /// Files in PEM with lists of revoked certificates (CRLs) of `client-ca`. foxy then refuses
+    /// revoked certificates, and certificates of authorities without a current list. foxy reads
+    /// changed files again. It does not look for the authorities of `client-ca` themselves.
+    client_crl: given Vec<PathBuf> = "client-crl" flag "client-crl", Files, Fixed();
+
     /// Whether clients of `listen-tls` must have a certificate of `client-ca`.
     client_certificates: given &'static str = "client-certificates" flag "client-certificates",
         choice(&[

@@ -126,14 +126,18 @@ impl HaproxyImport {
             lines.filter(|line| line.starts(&["bind"]) && line.has("ssl")).cloned().collect();
         let wanted = |line: &HaproxyLine| {
             let verify = line.option("verify").filter(|word| *word != "none")?;
-            Some((verify.to_owned(), line.option("ca-file").unwrap_or_default().to_owned()))
+            let file = |name| line.option(name).map(ToOwned::to_owned);
+            Some((verify.to_owned(), file("ca-file").unwrap_or_default(), file("crl-file")))
         };
         let Some(first) = binds.first() else { return };
-        if let Some((verify, file)) = wanted(first)
+        if let Some((verify, file, revoked)) = wanted(first)
             && binds.iter().all(|line| wanted(line) == wanted(first))
         {
             self.draft.push("client-ca", file, &first.original);
             self.draft.set("client-certificates", verify, &first.original);
+            if let Some(revoked) = revoked {
+                self.draft.revoked_certificates(&revoked, &first.original);
+            }
             return;
         }
         for line in binds.iter().filter(|line| wanted(line).is_some()) {
@@ -159,10 +163,6 @@ impl HaproxyImport {
             let crt = line.option("crt").unwrap_or_default();
             self.draft.push("tls-certificate", crt, &line.original);
             self.draft.push("tls-key", crt, &line.original);
-        }
-        if line.has("crl-file") {
-            let text = "foxy reads no lists of revoked certificates";
-            self.draft.leave(&line.original, ImportReason::Opens(text.into()));
         }
         if line.has("accept-proxy") {
             let text = "list the balancers in `proxy-protocol-from`";
@@ -200,10 +200,13 @@ mod tests {
     fn certificates_that_all_listeners_with_tls_want_are_asked_for() {
         let required = "bind :443 ssl crt a.pem ca-file ca.pem verify required";
         let optional = "bind :444 ssl crt a.pem ca-file ca.pem verify optional";
+        let listed = "bind :446 ssl crt a.pem ca-file ca.pem crl-file a.crl verify required";
         let plain = "bind :80";
         let none = "bind :445 ssl crt a.pem";
         for (lines, expected, opens) in [
             (&[required, plain][..], Some("required"), 0),
+            (&[listed][..], Some("required"), 0),
+            (&[required, listed][..], None, 2),
             (&[optional][..], Some("optional"), 0),
             (&[required, optional][..], None, 2),
             (&[required, none][..], None, 1),
@@ -214,6 +217,8 @@ mod tests {
             let word = draft.value("client-certificates").and_then(toml::Value::as_str);
             let of = draft.leftovers.iter().filter(|it| it.reason.name() == "permits-more");
             assert_eq!((word, of.count()), (expected, opens), "{lines:?}");
+            let has_list = draft.value("client-crl").is_some();
+            assert_eq!(has_list, lines == &[listed], "{lines:?}");
         }
     }
 }

@@ -16,13 +16,15 @@ type Converted = Result<(), ImportReason>;
 pub struct SquidListeners {
     /// For each `https_port`, the file with the authority of its clients.
     authorities: Vec<(Option<String>, Original)>,
+    /// Lists of revoked certificates.
+    revoked: Vec<(String, Original)>,
     /// Listeners at which each connection begins with a PROXY protocol header.
     with_header: Vec<Original>,
     header_access: Vec<AccessLine>,
 }
 
 /// Options that foxy need not know, or that other code converts.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 28] = [
     "accel",
     "act-as-origin",
     "allow-direct",
@@ -30,6 +32,7 @@ const KNOWN: [&str; 27] = [
     "cipher",
     "clientca",
     "connection-auth",
+    "crlfile",
     "defaultsite",
     "disable-pmtu-discovery",
     "intercept",
@@ -116,6 +119,9 @@ pub fn https_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     import.draft.push("tls-key", key, &line.original);
     let authority = option(line, &["clientca"]).map(ToOwned::to_owned);
     import.listeners.authorities.push((authority, line.original.clone()));
+    if let Some(file) = option(line, &["crlfile"]) {
+        import.listeners.revoked.push((file.to_owned(), line.original.clone()));
+    }
     common_options(import, line);
     Ok(())
 }
@@ -130,10 +136,7 @@ fn common_options(import: &mut SquidImport<'_>, line: &SquidLine) {
     let options = line.arguments().iter().skip(1);
     let names = options.map(|word| word.split_once('=').map_or(word.as_str(), |(name, _)| name));
     let unknown: Vec<&str> = names.filter(|name| !KNOWN.contains(name)).collect();
-    if unknown.contains(&"crlfile") {
-        let text = "foxy reads no lists of revoked certificates";
-        import.draft.leave(&line.original, ImportReason::Opens(text.into()));
-    } else if !unknown.is_empty() {
+    if !unknown.is_empty() {
         let text = format!("foxy has no option {}", unknown.join(", "));
         import.draft.leave(&line.original, ImportReason::Differs(text));
     }
@@ -166,6 +169,9 @@ impl SquidListeners {
     fn client_authority(&self, draft: &mut ImportDraft) {
         let mut named = self.authorities.iter().filter_map(|(file, _)| file.as_ref());
         let Some(first) = named.next() else { return };
+        for (file, original) in &self.revoked {
+            draft.revoked_certificates(file, original);
+        }
         for (file, original) in &self.authorities {
             if file.as_ref() == Some(first) {
                 draft.push("client-ca", first.as_str(), original);
