@@ -150,12 +150,17 @@ impl Worker {
 
     /// Gives an idle client connection to the function that takes connections over after
     /// [`Course::Leave`].
-    pub(crate) fn give_away(&self, stream: Transport, peer: SocketAddr) {
+    pub(crate) fn give_away(
+        &self,
+        stream: Transport,
+        peer: SocketAddr,
+        aimed_at: Option<SocketAddr>,
+    ) {
         if let (Transport::Plain(stream), Some(heir)) = (stream, self.shared.heir.get())
             && let Ok(stream) = stream.into_std()
         {
             self.counters.add(Counter::ConnectionsMoved, 1);
-            heir(IdleClient { stream, peer });
+            heir(IdleClient { stream, peer, aimed_at });
         }
     }
 

@@ -123,9 +123,7 @@ impl ClientConnection {
 
     /// Whether the connection can move to another process between two requests.
     pub(crate) const fn can_move(&self) -> bool {
-        matches!(self.stream, Transport::Plain(_))
-            && self.inside.is_none()
-            && self.aimed_at.is_none()
+        matches!(self.stream, Transport::Plain(_)) && self.inside.is_none()
     }
 
     /// Returns true if the decoder is at the end of a CONNECT, which has no body. All further bytes

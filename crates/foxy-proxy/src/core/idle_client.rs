@@ -9,6 +9,8 @@ pub struct IdleClient {
     pub stream: TcpStream,
     /// Address of the client. A load balancer may have named the address.
     pub peer: SocketAddr,
+    /// The destination that the client of a transparent listener chose.
+    pub aimed_at: Option<SocketAddr>,
 }
 
 /// Receives the idle client connections of a proxy that another process replaces.

@@ -78,7 +78,9 @@ pub(crate) async fn serve(
         };
         let next = match protocol {
             ClientProtocol::Nothing => return connection.stream.say_goodbye(),
-            ClientProtocol::Unknown => return worker.give_away(connection.stream, peer),
+            ClientProtocol::Unknown => {
+                return worker.give_away(connection.stream, peer, state.aimed_at);
+            }
             ClientProtocol::Http1 => {
                 Box::pin(serve_requests(&worker, &mut connection, peer, &state)).await
             }
@@ -97,7 +99,7 @@ pub(crate) async fn serve(
                 continue;
             }
             NextStep::Enter(inside) => inside,
-            NextStep::Move => return worker.give_away(connection.stream, peer),
+            NextStep::Move => return worker.give_away(connection.stream, peer, state.aimed_at),
             NextStep::Close | NextStep::ReadRequest => return,
         };
         match Box::pin(intercepting::enter(&worker, connection, inside)).await {

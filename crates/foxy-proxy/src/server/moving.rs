@@ -41,18 +41,19 @@ pub(crate) async fn adopt(
     clients: Rc<Clients>,
     mut course: watch::Receiver<Course>,
 ) {
-    while let Some(IdleClient { stream, peer }) = adopted.recv().await {
+    while let Some(client) = adopted.recv().await {
         if let Some(heir) = worker.shared.heir.get() {
-            heir(IdleClient { stream, peer });
+            heir(client);
             continue;
         }
+        let IdleClient { stream, peer, aimed_at } = client;
         let Ok(stream) = tokio::net::TcpStream::from_std(stream) else { continue };
         let client = Some(ClientBlock::from(peer.ip().to_canonical()));
         let Some(place) = place(&worker, client, &mut course).await else { return };
         match place {
             Ok((place, yielded)) => {
                 worker.counters.add(Counter::ConnectionsYielded, yielded.into());
-                let client = NewClient { stream, peer, aimed_at: None };
+                let client = NewClient { stream, peer, aimed_at };
                 begin(&worker, &clients, client, None, place);
             }
             Err(full) => refuse(&worker, stream, peer, false, full),

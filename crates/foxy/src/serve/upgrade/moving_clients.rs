@@ -84,7 +84,12 @@ fn pass_on(events: &Receiver<Event>, waiting: &AtomicUsize) {
 fn pass(target: &ClientTarget, client: IdleClient) -> Option<IdleClient> {
     match target {
         ClientTarget::NewProcess(link) => {
-            let message = Message::Client { peer: client.peer };
+            let message = match client {
+                IdleClient { peer, aimed_at: None, .. } => Message::Client { peer },
+                IdleClient { peer, aimed_at: Some(aimed_at), .. } => {
+                    Message::TransparentClient { peer, aimed_at }
+                }
+            };
             let is_sent = link.send(&message, &[], Some(client.stream.as_fd()), SEND_LIMIT);
             (!is_sent).then_some(client)
         }
@@ -110,7 +115,7 @@ mod tests {
         let pair = || {
             let client = TcpStream::connect(address).expect("connected");
             let (stream, peer) = listener.accept().expect("accepted");
-            (client, IdleClient { stream, peer })
+            (client, IdleClient { stream, peer, aimed_at: None })
         };
         let (link, other) = Link::pair().expect("a pair");
         let moving = MovingClients::start().expect("a thread");

@@ -76,7 +76,12 @@ impl Predecessor {
                 match (message, descriptor) {
                     (Message::Purge(number), _) => purge(&link, &*keeper, number, &content),
                     (Message::Client { peer }, Some(stream)) => {
-                        adopter.adopt(IdleClient { stream: TcpStream::from(stream), peer });
+                        let (stream, aimed_at) = (TcpStream::from(stream), None);
+                        adopter.adopt(IdleClient { stream, peer, aimed_at });
+                    }
+                    (Message::TransparentClient { peer, aimed_at }, Some(stream)) => {
+                        let (stream, aimed_at) = (TcpStream::from(stream), Some(aimed_at));
+                        adopter.adopt(IdleClient { stream, peer, aimed_at });
                     }
                     _ => {}
                 }

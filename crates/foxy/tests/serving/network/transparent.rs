@@ -4,8 +4,9 @@
 
 use crate::support::namespace::{self, Neighbour, shell};
 use crate::support::{Foxy, Response, not_run, request};
-use foxy_testkit::client::exchange;
+use foxy_testkit::client::{Client, exchange};
 use foxy_testkit::http::read_head;
+use foxy_testkit::wait::until;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -109,7 +110,7 @@ fn check_inside() {
     let listen = format!("localhost:{PORT}");
     filter(TPROXY);
     let flags = ["--listen-transparent", &listen];
-    let foxy = Foxy::start(folder.path(), &flags);
+    let mut foxy = Foxy::start(folder.path(), &flags);
     assert!(foxy.welcome.contains("  transparent 127.0.0.1:3130 (tproxy)\n"), "{}", foxy.welcome);
     for (host, own) in [(FOUR, "8.8.4.1"), (SIX, "2606:4700:8::1")] {
         let first = get(&client, host, "/a");
@@ -123,12 +124,21 @@ fn check_inside() {
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 403 Private address"), "{answer}");
 
+    let mut kept = Client::on(connect(&client, &format!("{FOUR}:80")));
+    let mut hit = || {
+        let answer = kept.ask(&format!("GET /a HTTP/1.1\r\nHost: {FOUR}\r\n\r\n"));
+        assert!(answer.cache_status().contains("; hit"), "{}", answer.head);
+        assert_eq!(answer.header("connection"), "");
+    };
+    hit();
     let text =
         format!("POST /upgrade HTTP/1.1\r\nHost: {0}\r\nContent-Length: 0\r\n\r\n", foxy.admin);
     let answer = request(foxy.admin, &text);
     assert_eq!(answer.status, 200, "{}", answer.body);
     let said: Value = serde_json::from_str(&answer.body).expect("JSON");
     assert_eq!(get(&client, FOUR, "/b").status, 200, "the new process serves");
+    until("the end of the old process", || foxy.has_ended().then_some(()));
+    hit();
     shell(&format!("kill -9 {}", said["process"]));
     drop(foxy);
 
