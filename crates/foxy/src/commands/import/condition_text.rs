@@ -22,6 +22,47 @@ pub fn literal(c: char) -> String {
     }
 }
 
+/// Splits an expression at each `|` that stands outside of groups and classes. `escapes` tells
+/// whether a backslash in a class escapes the next character, as in PCRE but not in POSIX. Returns
+/// `None` if a group or class is not closed.
+pub fn branches(expression: &str, escapes: bool) -> Option<Vec<String>> {
+    let (mut all, mut current) = (Vec::new(), String::new());
+    let (mut depth, mut in_class) = (0usize, false);
+    let mut chars = expression.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if escapes || !in_class => {
+                current.push(c);
+                current.push(chars.next()?);
+                continue;
+            }
+            '[' if in_class && chars.peek() == Some(&':') => {
+                current.push(c);
+                loop {
+                    let c = chars.next()?;
+                    current.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+                continue;
+            }
+            '[' if !in_class => in_class = true,
+            ']' if in_class && !current.ends_with(['[', '^']) => in_class = false,
+            '(' if !in_class => depth += 1,
+            ')' if !in_class => depth = depth.checked_sub(1)?,
+            '|' if !in_class && depth == 0 => {
+                all.push(std::mem::take(&mut current));
+                continue;
+            }
+            _ => {}
+        }
+        current.push(c);
+    }
+    all.push(current);
+    (depth == 0 && !in_class).then_some(all)
+}
+
 /// Returns the literal character with which every match of a regular expression begins. Returns
 /// `None` if matches can begin differently.
 pub fn first_literal(expression: &str) -> Option<char> {

@@ -1,7 +1,7 @@
 //! Converts the regular expressions of nginx (PCRE) to conditions of rules. nginx compares the
 //! decoded path or the host of a request.
 
-use super::super::condition_text::{SITE, case_mark, first_literal, literal};
+use super::super::condition_text::{SITE, branches, case_mark, first_literal, literal};
 use foxy_rules::operator::UrlPattern;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -26,7 +26,7 @@ impl PathExpression {
     pub fn read(expression: &str, ignore_case: bool) -> Option<Self> {
         let flags = case_mark(ignore_case);
         let with = |may_cross: bool| {
-            let branches = branches(expression)?;
+            let branches = branches(expression, true)?;
             let branches = branches.iter().map(|branch| url(branch, may_cross));
             let text = format!("{flags}{}", branches.collect::<Option<Vec<_>>>()?.join("|"));
             text.parse::<UrlPattern>().ok().map(|_| text)
@@ -39,7 +39,7 @@ impl PathExpression {
 /// Converts the expression of a `server_name` to an expression for the URL that matches at least
 /// the same hosts.
 pub fn host(expression: &str) -> Option<String> {
-    let branches = branches(expression)?;
+    let branches = branches(expression, true)?;
     let branches = branches.iter().map(|branch| {
         let (start, rest) = match branch.strip_prefix('^') {
             Some(rest) => ("", rest),
@@ -53,35 +53,6 @@ pub fn host(expression: &str) -> Option<String> {
     });
     let text = format!("(?i){}", branches.collect::<Vec<_>>().join("|"));
     text.parse::<UrlPattern>().ok().map(|_| text)
-}
-
-/// Splits an expression at each `|` that stands outside of groups and classes. Returns `None` if a
-/// group or class is not closed.
-fn branches(expression: &str) -> Option<Vec<String>> {
-    let (mut all, mut current) = (Vec::new(), String::new());
-    let (mut depth, mut in_class) = (0usize, false);
-    let mut chars = expression.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => {
-                current.push(c);
-                current.push(chars.next()?);
-                continue;
-            }
-            '[' if !in_class => in_class = true,
-            ']' if in_class && !current.ends_with('[') => in_class = false,
-            '(' if !in_class => depth += 1,
-            ')' if !in_class => depth = depth.checked_sub(1)?,
-            '|' if !in_class && depth == 0 => {
-                all.push(std::mem::take(&mut current));
-                continue;
-            }
-            _ => {}
-        }
-        current.push(c);
-    }
-    all.push(current);
-    (depth == 0 && !in_class).then_some(all)
 }
 
 /// Converts a branch of an expression for paths to an expression for URLs. If `may_cross` is true,
@@ -170,7 +141,7 @@ struct Beginning {
 /// `.`, `.*`, `.+`, `?` and groups.
 fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
     let mut all = Vec::new();
-    for branch in branches(expression)? {
+    for branch in branches(expression, true)? {
         let (rest, start) = match branch.strip_prefix('^') {
             Some(rest) => (rest, ""),
             None => (branch.as_str(), "*"),

@@ -47,6 +47,12 @@ impl AccessLine {
         self.literals.iter().any(|(_, name)| acls.asks(name))
     }
 
+    /// Returns whether the line may deny an address because of its name.
+    pub fn denies_names(&self, acls: &SquidAcls) -> bool {
+        let mut names = self.literals.iter().filter(|(negated, _)| !negated);
+        !self.allows && names.any(|(_, name)| acls.looks_up(name))
+    }
+
     pub const fn allows(&self) -> bool {
         self.allows
     }
@@ -98,7 +104,9 @@ pub fn add_rules(
     purpose: AccessPurpose,
 ) {
     let mut is_decided = false;
-    for line in lines {
+    let asks = |line: &AccessLine| purpose == AccessPurpose::Serve && line.asks(acls);
+    let asking = lines.iter().position(asks).filter(|_| acls.has_users).unwrap_or_default();
+    for (at, line) in lines.iter().enumerate() {
         let AccessLine { allows, literals, original } = line;
         let expanded = match acls.expand(literals) {
             Ok(expanded) => expanded,
@@ -122,11 +130,15 @@ pub fn add_rules(
                         `admin-token-file`";
             draft.leave(original, ImportReason::Step(text.into()));
         }
+        let mut effect = purpose.effect(*allows);
+        if *allows && at < asking {
+            effect.insert("login".into(), Value::from(false));
+        }
         let count = expanded.terms.len();
         for (number, term) in (1..).zip(&expanded.terms) {
             let part = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
             let name = format!("{}{part}", rule_name(original));
-            let is_taken = draft.list("rule", term.rule(&name, purpose.effect(*allows)), original);
+            let is_taken = draft.list("rule", term.rule(&name, effect.clone()), original);
             if !is_taken && !allows {
                 let text = "no rule can deny these requests, so foxy serves them".to_owned();
                 draft.leave(original, ImportReason::Opens(text));

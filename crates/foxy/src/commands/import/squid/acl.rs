@@ -23,6 +23,8 @@ struct SquidAcl {
     kind: String,
     /// The values of each `acl` line.
     lines: Vec<Vec<AclWord>>,
+    /// Whether Squid compares the name of an address in a URL, which it looks up.
+    looks_up: bool,
 }
 
 /// The requests that an ACL matches.
@@ -71,15 +73,23 @@ impl SquidAcls {
             ("manager", "url_regex", &["^https?://[^/]+/squid-internal-mgr/"]),
         ];
         for (name, kind, values) in lists {
-            acls.define(name, kind, values.iter().map(|text| AclWord::plain(text)).collect());
+            acls.define(
+                name,
+                kind,
+                values.iter().map(|text| AclWord::plain(text)).collect(),
+                false,
+            );
         }
         acls
     }
 
     /// Adds the values of an `acl` line. Several lines with the same name make one ACL.
-    pub fn define(&mut self, name: &str, kind: &str, values: Vec<AclWord>) {
-        let new = || SquidAcl { kind: kind.to_owned(), lines: Vec::new() };
-        self.lists.entry(name.to_owned()).or_insert_with(new).lines.push(values);
+    /// `looks_up` is false if the line has the option `-n`.
+    pub fn define(&mut self, name: &str, kind: &str, values: Vec<AclWord>, looks_up: bool) {
+        let new = || SquidAcl { kind: kind.to_owned(), lines: Vec::new(), looks_up: false };
+        let list = self.lists.entry(name.to_owned()).or_insert_with(new);
+        list.lines.push(values);
+        list.looks_up |= looks_up && matches!(kind, "dstdomain" | "dstdom_regex");
     }
 
     /// Returns the networks of an ACL of client addresses. Returns `None` for another type of ACL.
@@ -103,12 +113,21 @@ impl SquidAcls {
 
     /// Returns whether an ACL, or a list in it, asks clients for credentials.
     pub fn asks(&self, name: &str) -> bool {
+        self.has(name, &|list| acl_values::asks(&list.kind))
+    }
+
+    /// Returns whether Squid compares the names of addresses with an ACL, or with a list in it.
+    pub fn looks_up(&self, name: &str) -> bool {
+        self.has(name, &|list| list.looks_up)
+    }
+
+    fn has(&self, name: &str, holds: &dyn Fn(&SquidAcl) -> bool) -> bool {
         self.lists.get(name).is_some_and(|list| match list.kind.as_str() {
             "any-of" | "all-of" => list.lines.iter().flatten().any(|word| {
                 let (_, inner) = literal(&word.text);
-                inner != name && self.asks(&inner)
+                inner != name && self.has(&inner, holds)
             }),
-            kind => acl_values::asks(kind),
+            _ => holds(list),
         })
     }
 
@@ -193,6 +212,10 @@ impl SquidAcls {
             kind @ ("any-of" | "all-of") => Ok(AclMeaning::Lists {
                 any: kind == "any-of",
                 names: words().map(|word| literal(&word.text)).collect(),
+            }),
+            "req_header" if list.lines.len() > 1 => Err(TermFlaw::NoEquivalent {
+                name: name.to_owned(),
+                why: "req_header: several lines may name several fields".into(),
             }),
             "time" if self.utc => acl_values::times(name, &list.lines).map(branches),
             kind => acl_values::express(name, kind, words()).map(branches),

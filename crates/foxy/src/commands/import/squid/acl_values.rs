@@ -45,8 +45,11 @@ const TYPES: &[AclType] = &[
     AclType("urlpath_regex", "url", |word| {
         regex::path_regex(&word.text, word.ignore_case).map(|regex| vec![regex]).map_err(with(word))
     }),
+    AclType("dstdom_regex", "url", host),
     AclType("browser", "header", |word| field("User-Agent", word)),
     AclType("referer_regex", "header", |word| field("Referer", word)),
+    // The first word names the field.
+    AclType("req_header", "header", |word| field("", word)),
 ];
 
 /// Types that rules cannot express, with the reason.
@@ -56,7 +59,6 @@ const UNKNOWN_TYPES: &[(&str, &str)] = &[
     ("eui64", "foxy does not see hardware addresses"),
     ("maxconn", "rules do not count connections; see `limits.connections-per-client`"),
     ("external", "foxy calls no helper program"),
-    ("dstdom_regex", "write the names as `host` of a rule"),
     ("srcdomain", "foxy does not look up the names of clients"),
     ("srcdom_regex", "foxy does not look up the names of clients"),
     ("rep_mime_type", "rules on access see no response"),
@@ -74,7 +76,7 @@ fn with<E: ToString>(word: &AclWord) -> impl Fn(E) -> String {
 pub fn express<'w>(
     name: &str,
     kind: &str,
-    words: impl Iterator<Item = &'w AclWord>,
+    mut words: impl Iterator<Item = &'w AclWord>,
 ) -> Result<Expressed, TermFlaw> {
     let flaw = |why: String| TermFlaw::NoEquivalent { name: name.to_owned(), why };
     if asks(kind) {
@@ -86,8 +88,13 @@ pub fn express<'w>(
         return Err(flaw(format!("{kind}: {why}")));
     };
     let (mut values, mut lost) = (Vec::new(), Vec::new());
+    let of_field = (kind == "req_header").then(|| words.next()).flatten();
     for word in words {
-        match convert(word) {
+        let converted = match of_field {
+            Some(name) => field(&name.text, word),
+            None => convert(word),
+        };
+        match converted {
             Ok(more) => {
                 let new: Vec<String> =
                     more.into_iter().filter(|value| !values.contains(value)).collect();
@@ -170,6 +177,12 @@ fn domain(word: &AclWord) -> Result<Vec<String>, String> {
         None if name.parse::<IpAddr>().is_ok() => name,
         None => format!("={name}"),
     }])
+}
+
+fn host(word: &AclWord) -> Result<Vec<String>, String> {
+    let regex = regex::host_regex(&word.text, word.ignore_case);
+    let why = || format!("`{}`: write the names as `host` of a rule", word.text);
+    regex.map(|regex| vec![regex]).ok_or_else(why)
 }
 
 fn scheme(word: &AclWord) -> Result<Vec<String>, String> {

@@ -111,7 +111,7 @@ impl SquidImport<'_> {
     }
 
     /// If `http_access` lines ask clients for credentials, sets the file of foxy's users. foxy then
-    /// asks every client.
+    /// asks every client to which no rule with `login = false` applies.
     fn set_users(&mut self) {
         const FILE: &str = "/etc/foxy/users";
         let asking = self.http_access.iter().position(|line| line.asks(&self.acls));
@@ -124,10 +124,10 @@ impl SquidImport<'_> {
         for text in htpasswd::steps(FILE, &users.unwrap_or_default()) {
             self.draft.leave(line.original(), ImportReason::Step(text));
         }
-        if self.http_access[..at].iter().any(AccessLine::allows) {
-            let text = "foxy asks all clients for credentials, also clients that earlier lines \
-                        allow without credentials; serve such clients with a second foxy, with a \
-                        configuration and address of its own";
+        let after = self.http_access[at..].iter().filter(|line| line.allows());
+        for line in after.filter(|line| !line.asks(&self.acls)) {
+            let text = "foxy asks these clients for credentials, as an earlier line asks others; to \
+                        serve them without credentials, add `login = false` to the rule";
             self.draft.leave(line.original(), ImportReason::Differs(text.into()));
         }
     }
@@ -165,6 +165,12 @@ impl SquidImport<'_> {
                     own network, list its networks in `allow-destination`, but no network that a \
                     `dst` line denies";
         draft.leave(&Original::file("destinations"), ImportReason::Step(text.into()));
+        if http_access.iter().any(|line| line.denies_names(acls)) {
+            let text = "Squid looks up the names of addresses in URLs, and foxy does not, so clients \
+                        reach denied names by their addresses; a rule that denies `host = \
+                        [\"0.0.0.0/0\", \"::/0\"]` refuses all addresses";
+            draft.leave(&Original::file("addresses"), ImportReason::Opens(text.into()));
+        }
         access::add_rules(draft, acls, http_access, AccessPurpose::Serve);
     }
 
@@ -172,13 +178,14 @@ impl SquidImport<'_> {
         let [name, kind, values @ ..] = line.arguments() else {
             return Err(ImportReason::Missing("the line has no name or no type".into()));
         };
-        let mut ignore_case = false;
+        let (mut ignore_case, mut looks_up) = (false, true);
         let mut words = Vec::new();
         for value in values {
             match value.as_str() {
                 "-i" => ignore_case = true,
                 "+i" => ignore_case = false,
-                "-n" | "--" => {}
+                "-n" => looks_up = false,
+                "--" => {}
                 text if text.starts_with("-m") => {}
                 text if text.starts_with('"') => {
                     words.extend(self.values_of_file(text.trim_matches('"'), ignore_case)?);
@@ -186,7 +193,7 @@ impl SquidImport<'_> {
                 text => words.push(AclWord { text: text.to_owned(), ignore_case }),
             }
         }
-        self.acls.define(name, kind, words);
+        self.acls.define(name, kind, words, looks_up);
         if kind == "time" && self.acls.uses_utc() {
             let text = "because of --utc, the hours count in UTC; in another time zone they are \
                         wrong";

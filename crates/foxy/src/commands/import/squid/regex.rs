@@ -1,7 +1,7 @@
 //! Translates Squid's regular expressions (POSIX, extended) into foxy's syntax of regular
 //! expressions.
 
-use super::super::condition_text::{SITE, case_mark, first_literal, literal};
+use super::super::condition_text::{SITE, branches, case_mark, first_literal, literal};
 use foxy_rules::operator::UrlPattern;
 use std::fmt;
 use std::iter::Peekable;
@@ -56,7 +56,8 @@ pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     // Translates the whole expression first: otherwise an unbalanced `)` in a branch could close a
     // group of foxy's expression.
     url_regex(posix, ignore_case)?;
-    let branches = posix.split('|').map(|branch| {
+    let branches = branches(posix, false).ok_or(RegexFlaw::Refused)?;
+    let branches = branches.iter().map(|branch| {
         let (plain, anchored) = (translated(branch)?, branch.starts_with('^'));
         match (anchored, first_literal(branch.trim_start_matches('^'))) {
             (true, Some('/')) => Ok(format!("{SITE}(?:{})", &plain[1..])),
@@ -71,6 +72,22 @@ pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     Ok(out)
 }
 
+/// Translates an expression that Squid matches against the host. The result matches the same
+/// requests by their whole URL. Returns `None` unless the expression is literal text, with or
+/// without `^` and `$`.
+pub fn host_regex(posix: &str, ignore_case: bool) -> Option<String> {
+    let text = posix.strip_prefix('^').unwrap_or(posix);
+    let start = if text.len() < posix.len() { "" } else { "[^/:]*" };
+    let (text, end) = match text.strip_suffix('$').filter(|text| !text.ends_with('\\')) {
+        Some(text) => (text, "(?::[0-9]+)?(?:/|$)"),
+        None => (text, ""),
+    };
+    let text = plain_text(text)?;
+    let is_part = text.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c));
+    let mark = case_mark(ignore_case);
+    is_part.then(|| format!("{mark}^(?:[a-z]+://)?{start}{}{end}", escaped(&text)))
+}
+
 /// Translates an expression for a header field into a pattern of a rule. Returns `None` unless the
 /// expression is literal text, with or without `^` and `$`.
 pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
@@ -78,19 +95,26 @@ pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
     let end = if posix.ends_with('$') && !posix.ends_with(r"\$") { "" } else { "*" };
     let text = posix.strip_prefix('^').unwrap_or(posix);
     let text = if end.is_empty() { &text[..text.len() - 1] } else { text };
-    let mut out = format!("{}{start}", case_mark(ignore_case));
-    let mut chars = text.chars();
+    if matches!(text, "." | ".+") && end == "*" {
+        return Some("?*".to_owned());
+    }
+    let text: String = plain_text(text)?.chars().map(literal).collect();
+    Some(format!("{}{start}{text}{end}", case_mark(ignore_case)))
+}
+
+/// Returns the literal text that an expression matches. Returns `None` for other expressions.
+fn plain_text(posix: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut chars = posix.chars();
     while let Some(c) = chars.next() {
-        let c = match c {
+        out.push(match c {
             '\\' => chars.next().filter(char::is_ascii_punctuation)?,
             '.' | '[' | ']' | '(' | ')' | '*' | '+' | '?' | '{' | '}' | '|' | '^' | '$' => {
                 return None;
             }
             c => c,
-        };
-        out.push_str(&literal(c));
+        });
     }
-    out.push_str(end);
     Some(out)
 }
 
@@ -202,6 +226,10 @@ mod tests {
         assert_eq!(path_regex("^/a", false).as_deref(), Ok("^[a-z]+://[^/]+(?:/a)"));
         assert_eq!(path_regex("/a/", true).as_deref(), Ok("(?i)^[a-z]+://[^/]+(?:/.*)?(?:/a/)"));
         assert_eq!(path_regex(r"\.exe$", false).as_deref(), Ok(r"^[a-z]+://[^/]+/.*(?:\.exe$)"));
+        assert_eq!(
+            path_regex(r"\.(exe|msi)$|^/b[|[:digit:]]", false).as_deref(),
+            Ok(r"^[a-z]+://[^/]+/.*(?:\.(exe|msi)$)|^[a-z]+://[^/]+(?:/b[|[:digit:]])")
+        );
         assert_eq!(path_regex("[^a]b", false), Err(RegexFlaw::Start));
         assert_eq!(path_regex("/*b", false), Err(RegexFlaw::Start));
         assert!(path_regex("(a|/b)", false).is_err());
@@ -209,10 +237,22 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_for_hosts_becomes_one_for_urls() {
+        let begins = host_regex(r"^login\.", true);
+        assert_eq!(begins.as_deref(), Some(r"(?i)^(?:[a-z]+://)?login\."));
+        let ends = host_regex("ads$", false);
+        assert_eq!(ends.as_deref(), Some("^(?:[a-z]+://)?[^/:]*ads(?::[0-9]+)?(?:/|$)"));
+        for lost in ["ad[0-9]", "a/b", r"a\$"] {
+            assert_eq!(host_regex(lost, false), None, "{lost}");
+        }
+    }
+
+    #[test]
     fn a_literal_text_becomes_a_pattern() {
         assert_eq!(field_pattern("^curl/", false).as_deref(), Some("curl/*"));
         assert_eq!(field_pattern("bad", true).as_deref(), Some("(?i)*bad*"));
         assert_eq!(field_pattern(r"a\*$", false).as_deref(), Some(r"*a\*"));
+        assert_eq!(field_pattern(".", false).as_deref(), Some("?*"));
         assert_eq!(field_pattern("a.c", false), None);
     }
 }

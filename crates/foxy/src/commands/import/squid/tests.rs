@@ -39,8 +39,11 @@ fn what_squid_denies_is_denied_or_reported() {
         ("http_reply_access allow all\n", &["foxy refuses no response"], &[PERMITS_MORE]),
         ("acl x url_regex /za{,3}b\nhttp_access deny x\n", &[PERMITS_MORE], &[]),
         ("acl x url_regex /xa{2}?y\nhttp_access deny x\n", &[PERMITS_MORE], &[]),
-        ("https_port 3130 cert=/c.pem crlfile=/c.crl\n", &[PERMITS_MORE], &[]),
         ("http_port 3131 require-proxy-header\n", &[PERMITS_MORE], &[]),
+        ("acl d dstdomain .a.test\nhttp_access deny d\n", &[PERMITS_MORE, "addresses: "], &[]),
+        ("acl d dstdomain -n .a.test\nhttp_access deny d\n", &["a.test"], &[PERMITS_MORE]),
+        ("acl d dstdom_regex -n ^ads\\.\nhttp_access deny d\n", &["?ads\\."], &[PERMITS_MORE]),
+        ("acl u urlpath_regex \\.(a|b)$\nhttp_access deny u\n", &["(a|b)$)'"], &[PERMITS_MORE]),
         ("acl p method PURGE\nhttp_access allow office p\n", &["`purge-from`"], &[]),
     ] {
         check(&format!("{office}{lines}{allow}"), expected, absent);
@@ -55,11 +58,12 @@ fn what_squid_denies_is_denied_or_reported() {
 #[test]
 fn options_of_listeners_are_converted() {
     check(
-        "https_port 3130 cert=/c.pem clientca=/ca.pem\nhttps_port 3131 cert=/c.pem\n\
+        "https_port 3130 cert=/c.pem clientca=/ca.pem crlfile=/ca.crl\nhttps_port 3131 cert=/c.pem\n\
          http_port 3128 require-proxy-header\nacl lb src 10.1.9.250\n\
          proxy_protocol_access allow lb\nhttp_port 3129 odd=1\n",
         &[
             "client-ca = [\"/ca.pem\"]",
+            "client-crl = [\"/ca.crl\"]",
             "client-certificates = \"required\"",
             "proxy-protocol-from = [\"10.1.9.250\"]",
             "line 2: https_port 3131 cert=/c.pem: foxy asks for a certificate of /ca.pem",
@@ -160,7 +164,8 @@ fn users_of_squid_become_users_of_rules() {
                  acl users proxy_auth REQUIRED\nacl bosses proxy_auth alice car*l\n\
                  acl temps proxy_auth_regex -i ^temp\nacl guests src 10.9.0.0/16\n\
                  http_access allow guests\nhttp_access deny !users\nhttp_access deny temps\n\
-                 http_access deny !bosses\nhttp_access allow bosses\n";
+                 http_access deny !bosses\nhttp_access allow bosses\n\
+                 acl printers src 10.8.0.0/16\nhttp_access allow printers\n";
     check(
         lines,
         &[
@@ -168,7 +173,8 @@ fn users_of_squid_become_users_of_rules() {
             "when = { user = \"(?i)temp*\" }\nthen = { access = \"deny\" }",
             "unless = { user = [\"alice\", 'car\\*l'] }\nthen = { access = \"deny\" }",
             "`foxy user add /etc/foxy/users NAME`",
-            "line 8: http_access deny !users: foxy asks all clients for credentials",
+            "when = { client = \"10.9.0.0/16\" }\nthen = { access = \"allow\", login = false }",
+            "line 13: http_access allow printers: foxy asks these clients for credentials",
             "foxy distinguishes upper and lower case",
         ],
         &[PERMITS_MORE],
