@@ -5,6 +5,7 @@ use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens,
 use super::super::handling::{ALWAYS, UNIT};
 
 const NO_FILES: &str = "foxy serves no files";
+const OTHER_MODULE: &str = "foxy does not have this module; let the origin refuse requests";
 const TLS: &str = "foxy has its own TLS settings, with TLS 1.2 and 1.3";
 
 /// Rows by the name of the directive. A directive without a row has no equivalent in foxy.
@@ -28,6 +29,7 @@ pub const TABLE: &[(&str, DirectiveHandling)] = &[
     ("proxy_ignore_headers", Read),
     ("proxy_set_header", Read),
     ("proxy_hide_header", Read),
+    ("proxy_pass_header", Read),
     ("proxy_connect_timeout", Read),
     ("proxy_read_timeout", Read),
     ("add_header", Read),
@@ -56,6 +58,14 @@ pub const TABLE: &[(&str, DirectiveHandling)] = &[
     ("auth_basic_user_file", NotNeeded("see `auth_basic`")),
     ("auth_request", Opens("foxy asks no other server for permission")),
     ("auth_jwt", Opens("foxy reads no tokens of applications")),
+    ("auth_oidc", Opens("foxy reads no tokens of applications")),
+    ("auth_digest", Opens(OTHER_MODULE)),
+    ("auth_ldap", Opens(OTHER_MODULE)),
+    ("auth_pam", Opens(OTHER_MODULE)),
+    ("access_by_lua_block", Opens(OTHER_MODULE)),
+    ("access_by_lua_file", Opens(OTHER_MODULE)),
+    ("modsecurity", Opens(OTHER_MODULE)),
+    ("secure_link", Opens("foxy verifies no signatures of URLs")),
     ("satisfy", Opens("foxy has one list of rules")),
     (
         "limit_conn",
@@ -68,7 +78,7 @@ pub const TABLE: &[(&str, DirectiveHandling)] = &[
     ("valid_referers", Opens("write a rule with `header`")),
     ("ssl_verify_client", Read),
     ("ssl_client_certificate", Read),
-    ("ssl_crl", Opens("foxy reads no lists of revoked certificates")),
+    ("ssl_crl", Read),
     ("ssl_verify_depth", NotNeeded("foxy has its own limit on chains")),
     ("map", Missing("foxy has no variables")),
     ("geo", Missing("foxy has no variables")),

@@ -1,8 +1,9 @@
 //! Converts the directives of nginx that set or remove header fields: `proxy_set_header`,
 //! `proxy_hide_header` and `add_header`.
 
-use super::super::draft::ImportDraft;
+use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
+use super::super::terms::AccessTerm;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationScope, LocationTables};
 use crate::settings;
@@ -27,6 +28,33 @@ pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
         Some(text) if text.contains('$') => "keep".to_owned(),
         Some(text) => text.to_owned(),
     }
+}
+
+/// Fields of origins that nginx passes to clients only with `proxy_pass_header`.
+const HIDDEN_FIELDS: [&str; 6] = [
+    "Server",
+    "X-Accel-Buffering",
+    "X-Accel-Charset",
+    "X-Accel-Expires",
+    "X-Accel-Limit-Rate",
+    "X-Accel-Redirect",
+];
+
+/// Returns the fields of all `proxy_pass_header` lines in these blocks, in lower case.
+pub fn passed(block: &[NginxDirective]) -> Vec<String> {
+    let inner = block.iter().flat_map(|directive| passed(directive.children()));
+    let own = block.iter().filter(|directive| directive.name() == "proxy_pass_header");
+    own.map(|line| line.argument(0).to_ascii_lowercase()).chain(inner).collect()
+}
+
+/// Returns a rule that removes the fields that nginx hides from clients. `passed` are the fields
+/// that nginx does not hide.
+pub fn hidden(passed: &[String]) -> (Table, Original, bool) {
+    let names = HIDDEN_FIELDS.iter().filter(|name| !passed.contains(&name.to_ascii_lowercase()));
+    let names: Vec<Value> = names.map(|name| Value::from(*name)).collect();
+    let then = Table::from_iter([("response-header-remove".to_owned(), Value::Array(names))]);
+    let rule = AccessTerm::default().rule("fields that nginx hides", then);
+    (rule, Original::file("fields"), false)
 }
 
 /// Adds at most two rules for a location: one on request fields, one on response fields.

@@ -1,6 +1,6 @@
 //! Converts the limits of nginx: `limit_except`, `limit_req` and `limit_rate`.
 
-use super::super::draft::ImportDraft;
+use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
 use super::clients;
 use super::parse::NginxDirective;
@@ -8,9 +8,18 @@ use super::scope::{LocationScope, LocationTables};
 use std::collections::HashMap;
 use toml::{Table, Value};
 
-/// For each zone of `limit_req_zone`, the rate for each client in foxy's form. `None` if the zone
-/// does not count clients.
-pub type RequestZones = HashMap<String, Option<String>>;
+/// The zones of `limit_req_zone` by name.
+pub type RequestZones = HashMap<String, RequestZone>;
+
+/// A zone of `limit_req_zone`.
+#[derive(Debug)]
+pub struct RequestZone {
+    /// The rate for each client in foxy's form. `None` if the zone does not count clients.
+    rate: Option<String>,
+    /// Number of rules that limit clients to this rate. nginx counts them together.
+    rules: usize,
+    original: Original,
+}
 
 /// Reads `limit_req_zone KEY zone=NAME:SIZE rate=RATE`.
 pub fn read_zone(line: &NginxDirective, zones: &mut RequestZones) {
@@ -26,13 +35,25 @@ pub fn read_zone(line: &NginxDirective, zones: &mut RequestZones) {
             .map(|n| format!("{n}/s"))
             .or_else(|| rate.strip_suffix("r/m").map(|n| format!("{n}/m")))
     });
-    zones.insert(name.to_owned(), rate);
+    let zone = RequestZone { rate, rules: 0, original: line.original.clone() };
+    zones.insert(name.to_owned(), zone);
+}
+
+/// Reports the zones whose requests foxy counts in several rules.
+pub fn finish(draft: &mut ImportDraft, zones: &RequestZones) {
+    for RequestZone { rules, original, .. } in zones.values().filter(|zone| zone.rules > 1) {
+        let text = format!(
+            "foxy counts the requests of {rules} rules separately, so a client may send {rules} \
+             times as many; lower each `rate-limit`"
+        );
+        draft.leave(original, ImportReason::Opens(text));
+    }
 }
 
 /// Adds the rules for the limits of a location.
 pub fn add_rules(
     draft: &mut ImportDraft,
-    zones: &RequestZones,
+    zones: &mut RequestZones,
     location: &LocationScope<'_>,
     tables: &mut LocationTables,
 ) {
@@ -51,12 +72,14 @@ pub fn add_rules(
     }
     for (number, line) in location.levels.all(&["limit_req"]).into_iter().enumerate() {
         let zone = line.arguments().iter().find_map(|word| word.strip_prefix("zone="));
-        match zone.and_then(|zone| zones.get(zone)) {
-            Some(Some(rate)) if number == 0 => {
+        match zone.and_then(|zone| zones.get_mut(zone)) {
+            Some(RequestZone { rate: Some(rate), rules, .. }) if number == 0 => {
+                *rules += 1;
                 let then = Table::from_iter([("rate-limit".to_owned(), rate.as_str().into())]);
                 let rule = location.rule(" limit_req", then);
                 tables.rules.push((rule, line.original.clone(), true));
-                let text = "foxy has no `burst`; choose a `rate-limit` that permits your bursts";
+                let text = "foxy has no `burst`, and answers 429; choose a `rate-limit` that permits \
+                            your bursts";
                 draft.leave(&line.original, ImportReason::Differs(text.into()));
             }
             _ => {

@@ -128,7 +128,8 @@ impl NginxImport {
 
     /// Converts a location with an exact path or an expression. An origin of foxy has only a
     /// prefix, so these requests go to the origins of the prefixes. If such an origin is another
-    /// than the location's own, a rule refuses the requests.
+    /// than the location's own, a rule chooses the location's own. If no rule matches exactly the
+    /// requests of the location, a rule refuses them.
     fn other_location<'d>(
         &mut self,
         location: &LocationScope<'d>,
@@ -152,36 +153,35 @@ impl NginxImport {
         }
         let (same, others): (Vec<_>, Vec<_>) =
             carriers.into_iter().partition(|(_, carrier)| is_same(carrier, &origin));
-        if !others.is_empty() {
+        if others.is_empty() {
+            return self.add_rules(location, tables);
+        }
+        if !location.is_exact() {
             let text = "foxy chooses origins by the beginning of the path; a rule refuses \
                         requests that would go to another origin than in nginx";
             self.draft.leave(location.original, ImportReason::Missing(text.into()));
         }
         let expression = match &location.path {
+            _ if location.is_exact() => {
+                let chosen = same.first().map_or(&origin, |(_, origin)| origin);
+                let name = chosen.get("name").and_then(Value::as_str).unwrap_or_default();
+                let way = Value::from(format!("origin:{name}"));
+                let then = Table::from_iter([("upstream".to_owned(), way)]);
+                let rule = location.rule(" origin", then);
+                tables.rules.push((rule, location.original.clone(), true));
+                if same.is_empty() {
+                    tables.origins.push((origin, location.original.clone()));
+                }
+                return self.add_rules(location, tables);
+            }
             LocationPath::Expression(expression) if !same.is_empty() => expression,
-            _ if others.is_empty() => return self.add_rules(location, tables),
             _ => {
                 let rule = location.not_converted();
                 return tables.rules.push((rule, location.original.clone(), true));
             }
         };
         for (prefix, _) in others {
-            let inner = prefixes.iter().filter(|(other, origin)| {
-                origin.is_some() && other.starts_with(prefix) && *other != prefix
-            });
-            let elsewhere = LocationScope {
-                path: LocationPath::Prefix { prefix, firm: true },
-                levels: location.levels.clone(),
-                original: location.original,
-                hosts: location.hosts,
-                more: Vec::new(),
-                other_paths: inner.map(|(path, _)| beginning(path)).collect(),
-                other_urls: Vec::new(),
-            };
-            let change = |term: &mut AccessTerm| {
-                term.when.insert("url", vec![expression.at_least.clone()]);
-            };
-            let rule = elsewhere.rule_with(" is not converted", change, refusal());
+            let rule = location.refused_within(prefix, prefixes, &expression.at_least);
             tables.rules.push((rule, location.original.clone(), true));
         }
         self.add_rules(location, tables);
@@ -224,7 +224,7 @@ impl NginxImport {
 
     fn add_rules(&mut self, location: &LocationScope<'_>, tables: &mut LocationTables) {
         clients::add_rules(&mut self.draft, location, tables);
-        limits::add_rules(&mut self.draft, &self.rates, location, tables);
+        limits::add_rules(&mut self.draft, &mut self.rates, location, tables);
         let is_cached = caching::inactive(&self.zones, location).is_some();
         fields::add_rules(&mut self.draft, location, is_cached, tables);
         caching::add_rules(&mut self.draft, &self.zones, location, tables);
@@ -309,6 +309,29 @@ impl NginxImport {
             }
         }
         Ok(origin)
+    }
+}
+
+impl LocationScope<'_> {
+    /// Returns a rule that refuses the requests of this location, found by the expression
+    /// `at_least`, whose path begins with `prefix`, but with no longer one of `prefixes`.
+    fn refused_within(&self, prefix: &str, prefixes: &[PrefixOrigin<'_>], at_least: &str) -> Table {
+        let inner = prefixes.iter().filter(|(other, origin)| {
+            origin.is_some() && other.starts_with(prefix) && *other != prefix
+        });
+        let elsewhere = LocationScope {
+            path: LocationPath::Prefix { prefix, firm: true },
+            levels: self.levels.clone(),
+            original: self.original,
+            hosts: self.hosts,
+            more: Vec::new(),
+            other_paths: inner.map(|(path, _)| beginning(path)).collect(),
+            other_urls: Vec::new(),
+        };
+        let change = |term: &mut AccessTerm| {
+            term.when.insert("url", vec![at_least.to_owned()]);
+        };
+        elsewhere.rule_with(" is not converted", change, refusal())
     }
 }
 

@@ -56,6 +56,8 @@ struct NginxImport {
     /// Listeners at which each connection begins with a PROXY protocol header.
     with_header: Vec<Original>,
     listeners: Vec<(String, bool, Original)>,
+    /// Fields of `proxy_pass_header` lines, in lower case.
+    passed_fields: Vec<String>,
 }
 
 pub fn import(content: &str, files: &OriginalFiles, _utc: bool) -> ImportDraft {
@@ -81,6 +83,9 @@ impl NginxImport {
             match directive.name() {
                 "upstream" => self.upstream(directive),
                 "proxy_cache_path" => self.cache_path(directive),
+                "access_log" if directive.argument(0) == "off" => {
+                    self.draft.set("access-log", "off", &directive.original);
+                }
                 "access_log" => self.access_log(directive),
                 "limit_req_zone" => limits::read_zone(directive, &mut self.rates),
                 "server" => {}
@@ -92,6 +97,7 @@ impl NginxImport {
         self.balancers(all, &servers);
         self.compression(all);
         self.virtual_hosts(all, &servers);
+        self.passed_fields.extend(fields::passed(all));
     }
 
     /// Reports a directive that the import does not convert, with the reason that [`TABLE`] gives.
@@ -159,6 +165,7 @@ impl NginxImport {
         } else {
             let rule = self.upgrade_rule();
             self.first_rules.extend(rule);
+            self.first_rules.push(fields::hidden(&self.passed_fields));
         }
         let tables = || self.tables.iter().map(|hosts| &hosts.tables);
         for (origin, original) in tables().flat_map(|tables| &tables.origins) {
@@ -171,6 +178,7 @@ impl NginxImport {
                 self.draft.leave(original, ImportReason::Opens(text.into()));
             }
         }
+        limits::finish(&mut self.draft, &self.rates);
         if !self.zones.is_empty() {
             let file = Original::file("caching");
             let text = "foxy does not read X-Accel-Expires and X-Accel-Redirect of the origin; let \

@@ -156,6 +156,14 @@ impl LocationScope<'_> {
         Some((key, values))
     }
 
+    /// Returns whether rules match exactly the requests of this location.
+    pub fn is_exact(&self) -> bool {
+        let is_inexact = |path: &LocationPath<'_>| {
+            matches!(path, LocationPath::Expression(PathExpression { patterns: None, .. }))
+        };
+        !is_inexact(&self.path) && self.other_urls.is_empty()
+    }
+
     /// Returns the condition that holds for exactly the requests of this location.
     fn term(&self) -> AccessTerm {
         let mut term = AccessTerm::default();

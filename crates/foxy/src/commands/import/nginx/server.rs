@@ -78,7 +78,7 @@ impl NginxImport {
         if path == "off" {
             let text = "foxy logs every request";
             self.draft.leave(&child.original, ImportReason::Missing(text.into()));
-        } else if self.draft.value("access-log").is_some() {
+        } else if self.draft.value("access-log").is_some_and(|log| log.as_str() != Some("off")) {
             let text = "foxy has one access log";
             self.draft.leave(&child.original, ImportReason::Missing(text.into()));
         } else {

@@ -92,11 +92,16 @@ fn a_location_keeps_its_refusals_and_exceptions_from_the_cache() {
         ("~ ^/l { limit_except GET { deny all; } APP }", &[("/l", Cached)]),
         (
             "/o { proxy_pass http://10.0.0.2; } location ~ x$ { APP }",
-            &[("/ox", Denied), ("/x", Cached)],
+            &[("/ox", Cached), ("/x", Cached)],
+        ),
+        (
+            "/o { proxy_pass http://10.0.0.2; } location ~ [0-9]x$ { APP }",
+            &[("/o1x", Denied), ("/1x", Cached)],
         ),
         ("/d/ { deny all; APP } location ~ x$ { APP }", &[("/d/x", Cached), ("/d/", Denied)]),
         ("^~ /d/ { deny all; APP } location ~ x$ { APP }", &[("/d/x", Denied)]),
-        ("= /e { proxy_pass http://10.0.0.2; }", &[("/e", Denied)]),
+        ("= /e { proxy_pass http://10.0.0.2; }", &[("/e", Cached)]),
+        ("~ /e[0-9] { proxy_pass http://10.0.0.2; }", &[("/e1", Denied), ("/e", Cached)]),
     ] {
         let content = server(&format!("location {}", location.replace("APP", app)));
         let urls: Vec<_> =
@@ -199,6 +204,24 @@ fn lines_become_settings_or_are_reported() {
             &[PERMITS_MORE],
         ),
         (
+            "limit_req zone=q; location /b { proxy_pass http://10.0.0.1; }".into(),
+            &[PERMITS_MORE, "foxy counts the requests of 2 rules separately"],
+            &[],
+        ),
+        (
+            "location ~ \\.png$ { proxy_pass http://10.0.0.2; }".into(),
+            &[
+                "servers = \"http://10.0.0.2\"",
+                "when = { path = \"*.png\" }\nthen = { upstream = 'origin:line 4:  ~ \\.png$' }",
+            ],
+            &["is not converted"],
+        ),
+        (
+            "proxy_pass_header Server;".into(),
+            &["response-header-remove = [\"X-Accel-Buffering\", "],
+            &["\"Server\""],
+        ),
+        (
             "proxy_set_header X-Remote-User $remote_user; proxy_set_header X-Real-IP $remote_addr;"
                 .into(),
             &["request-header-remove = [\"X-Remote-User\", \"X-Real-IP\"]"],
@@ -252,6 +275,10 @@ fn lines_become_settings_or_are_reported() {
     let backup = "upstream u { server 10.0.0.1; server 10.0.0.2 backup; }\nserver { listen 80; \
                   location / { proxy_pass http://u; } }";
     assert!(converted(backup).1.starts_with("To do:\n"), "{}", converted(backup).1);
+    let quiet = |log: &str| converted(&format!("access_log off;\n{}", server(log))).0;
+    assert!(quiet("").contains("access-log = \"off\""), "{}", quiet(""));
+    let one = quiet("access_log /l combined;");
+    assert!(one.contains("access-log = \"/"), "{one}");
     let outer = format!("{list}\n{}", server(""));
     assert!(converted(&outer).0.contains("forwarded-from"));
 }
