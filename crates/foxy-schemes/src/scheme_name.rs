@@ -116,6 +116,14 @@ mod tests {
     }
 
     #[test]
+    fn every_scheme_is_in_the_manual() {
+        let manual = include_str!("../../../docs/store.md");
+        for row in SCHEMES {
+            assert!(manual.contains(&format!("`{}`", row.text)), "docs/store.md lacks {}", row.text);
+        }
+    }
+
+    #[test]
     fn a_scheme_owns_its_entries_in_the_folder() {
         let check = |scheme: SchemeName, name, expected| {
             assert_eq!(scheme.row().owns(name), expected, "{scheme}: {name}");

@@ -24,7 +24,7 @@ pub struct ProxyHandle {
 
 /// New values of the settings that can change while the proxy runs. [`ProxySettings`] describes
 /// them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[expect(missing_docs, reason = "`ProxySettings` has fields with the same names")]
 pub struct NewSettings {
     pub rules: OperatorRules,

@@ -148,13 +148,8 @@ fn the_user_of_an_intercepted_connect_sends_the_requests_inside_until_removed() 
         String::from_utf8_lossy(&answer)[9..12].to_owned()
     };
     assert_eq!(status("/x"), "200");
-    bench.proxy.proxy.handle().reload(NewSettings {
-        rules: OperatorRules::default(),
-        allow_client: Vec::new(),
-        purge_from: Vec::new(),
-        negative_lifetime: 0,
-        users: Some(UserBook::default()),
-    });
+    let nobody = NewSettings { users: Some(UserBook::default()), ..NewSettings::default() };
+    bench.proxy.proxy.handle().reload(nobody);
     assert_eq!(status("/y"), "407");
 }
 
