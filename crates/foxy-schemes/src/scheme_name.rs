@@ -119,7 +119,11 @@ mod tests {
     fn every_scheme_is_in_the_manual() {
         let manual = include_str!("../../../docs/store.md");
         for row in SCHEMES {
-            assert!(manual.contains(&format!("`{}`", row.text)), "docs/store.md lacks {}", row.text);
+            assert!(
+                manual.contains(&format!("`{}`", row.text)),
+                "docs/store.md lacks {}",
+                row.text
+            );
         }
     }
 
