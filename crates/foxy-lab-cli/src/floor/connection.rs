@@ -1,5 +1,5 @@
-//! A client's connection to the floor, and its connection to the origin. The client sends a request
-//! after the answer to its request before. An error closes both connections.
+//! A client's connection to the floor, and its connection to the origin. The client sends its next
+//! request after the answer to the previous request. An error closes both connections.
 
 use super::Floor;
 use super::store::{LARGE, Location};
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 /// The largest head of a request or an answer, in bytes.
 const LARGEST_HEAD: usize = 64 << 10;
 
-/// What a connection waits for.
+/// The event for which a connection waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     Request,

@@ -20,7 +20,7 @@ use rustix::net::{
 /// Number of connections that the kernel holds until a worker accepts them.
 const BACKLOG: i32 = 1024;
 
-/// What all workers share.
+/// The data that all workers share.
 #[derive(Debug)]
 pub struct Floor {
     pub origin: SocketAddr,

@@ -52,14 +52,15 @@ struct StoreState {
     order: VecDeque<(u64, Box<[u8]>)>,
     /// Answers that the file does not have yet.
     batch: Vec<u8>,
-    /// Position of the batch: the number of bytes before it, of all that was ever written.
+    /// Position of the batch: the number of bytes ever written before it.
     start: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Stored {
     Memory(Bytes),
-    /// The position counts all bytes ever written. The offset in the file is its remainder.
+    /// `position` is the number of bytes ever written before the answer. Its offset in the file is
+    /// `position` modulo the size of the file.
     Log {
         position: u64,
         length: u64,

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 /// Longest time for a request and its answer. OpenTelemetry's default.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What became of data.
+/// The collector's reaction to data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// The collector has the data, except for `refused` spans or log records.

@@ -45,7 +45,8 @@ settings! {
 
     /// Files in PEM with lists of revoked certificates (CRLs) of `client-ca`. foxy then refuses
     /// revoked certificates, and certificates of authorities without a current list. foxy reads
-    /// changed files again. It does not look for the authorities of `client-ca` themselves.
+    /// changed files again. It does not check whether an authority of `client-ca` itself is
+    /// revoked.
     client_crl: given Vec<PathBuf> = "client-crl" flag "client-crl", Files, Fixed();
 
     /// Whether clients of `listen-tls` must have a certificate of `client-ca`.

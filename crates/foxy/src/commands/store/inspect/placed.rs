@@ -11,7 +11,7 @@ use foxy_store::webcosm::check::Refused;
 use foxy_store::{AnewReason, Key};
 use serde_json::{Value, json};
 
-/// What can be seen of a store.
+/// The content of a store, or the reason why the next start empties it.
 pub enum Placed {
     Records(PlacedRecords),
     /// The next start empties the store.
