@@ -218,7 +218,7 @@ mod tests {
             let of = draft.leftovers.iter().filter(|it| it.reason.name() == "permits-more");
             assert_eq!((word, of.count()), (expected, opens), "{lines:?}");
             let has_list = draft.value("client-crl").is_some();
-            assert_eq!(has_list, lines == &[listed], "{lines:?}");
+            assert_eq!(has_list, lines == [listed], "{lines:?}");
         }
     }
 }

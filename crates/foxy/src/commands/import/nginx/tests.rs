@@ -188,82 +188,90 @@ fn a_host_is_served_only_over_its_schemes() {
     assert!(report.contains("also at 0.0.0.0:80"), "{report}");
 }
 
+/// Lines of a server, texts that the result contains, and texts that it does not contain.
+const LINES: [(&str, &[&str], &[&str]); 17] = [
+    (
+        "location /b { limit_rate 50k; proxy_pass http://10.0.0.1; }",
+        &["then = { bandwidth-limit = \"50K/s\" }"],
+        &[PERMITS_MORE],
+    ),
+    (
+        "location ~ ^/b { limit_req zone=q burst=3; proxy_pass http://10.0.0.1; }",
+        &["then = { rate-limit = \"2/s\" }", "no `burst`"],
+        &[PERMITS_MORE],
+    ),
+    (
+        "limit_req zone=q; location /b { proxy_pass http://10.0.0.1; }",
+        &[PERMITS_MORE, "foxy counts the requests of 2 rules separately"],
+        &[],
+    ),
+    (
+        "location ~ \\.png$ { proxy_pass http://10.0.0.2; }",
+        &[
+            "servers = \"http://10.0.0.2\"",
+            "when = { path = \"*.png\" }\nthen = { upstream = 'origin:line 4:  ~ \\.png$' }",
+        ],
+        &["is not converted"],
+    ),
+    (
+        "proxy_pass_header Server;",
+        &["response-header-remove = [\"X-Accel-Buffering\", "],
+        &["\"Server\""],
+    ),
+    (
+        "proxy_set_header X-Remote-User $remote_user; proxy_set_header X-Real-IP $remote_addr;",
+        &["request-header-remove = [\"X-Remote-User\", \"X-Real-IP\"]"],
+        &[],
+    ),
+    ("proxy_set_header X-A $http_x_a;", &[], &["request-header-remove"]),
+    ("proxy_hide_header Set-Cookie;", &[PERMITS_MORE], &[]),
+    (
+        "proxy_cache off; proxy_hide_header Set-Cookie;",
+        &["response-header-remove = [\"Set-Cookie\"]"],
+        &[PERMITS_MORE],
+    ),
+    (
+        "set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For; deny 6.6.6.6; allow all;",
+        &["forwarded-from = [\"10.0.0.0/8\"]", PERMITS_MORE],
+        &[],
+    ),
+    (
+        "set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For;",
+        &["forwarded-from = [\"10.0.0.0/8\"]"],
+        &[PERMITS_MORE],
+    ),
+    (
+        "set_real_ip_from 10.0.0.0/8; real_ip_header CF-Connecting-IP; deny 6.6.6.6; allow all;",
+        &[PERMITS_MORE],
+        &["forwarded-from = "],
+    ),
+    (
+        "set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;",
+        &["proxy-protocol-from = [\"10.0.0.0/8\"]"],
+        &[PERMITS_MORE],
+    ),
+    (
+        "proxy_cache_use_stale updating error; proxy_cache_background_update on;",
+        &["`stale-while-revalidate` to the rule"],
+        &["stale-while-revalidate =", "stale-if-error = \"10m\","],
+    ),
+    (
+        "gzip on; gzip_min_length 512; gzip_types text/css;",
+        &["compress = [\"gzip\"]", "compress-types = [\"text/html\", \"text/css\"]", "\"512\""],
+        &[],
+    ),
+    ("", &["X-Accel-Expires", "store = [\"/c-foxy\"]", "field Location"], &[]),
+    (
+        r"location ~ /\.(?!well-known) { deny all; }",
+        &[PERMITS_MORE, "foxy does not have this expression"],
+        &[],
+    ),
+];
+
 #[test]
 fn lines_become_settings_or_are_reported() {
-    let list = "set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For;";
-    let denied = "deny 6.6.6.6; allow all;";
-    for (lines, expected, absent) in [
-        (
-            "location /b { limit_rate 50k; proxy_pass http://10.0.0.1; }".to_owned(),
-            &["then = { bandwidth-limit = \"50K/s\" }"][..],
-            &[PERMITS_MORE][..],
-        ),
-        (
-            "location ~ ^/b { limit_req zone=q burst=3; proxy_pass http://10.0.0.1; }".into(),
-            &["then = { rate-limit = \"2/s\" }", "no `burst`"],
-            &[PERMITS_MORE],
-        ),
-        (
-            "limit_req zone=q; location /b { proxy_pass http://10.0.0.1; }".into(),
-            &[PERMITS_MORE, "foxy counts the requests of 2 rules separately"],
-            &[],
-        ),
-        (
-            "location ~ \\.png$ { proxy_pass http://10.0.0.2; }".into(),
-            &[
-                "servers = \"http://10.0.0.2\"",
-                "when = { path = \"*.png\" }\nthen = { upstream = 'origin:line 4:  ~ \\.png$' }",
-            ],
-            &["is not converted"],
-        ),
-        (
-            "proxy_pass_header Server;".into(),
-            &["response-header-remove = [\"X-Accel-Buffering\", "],
-            &["\"Server\""],
-        ),
-        (
-            "proxy_set_header X-Remote-User $remote_user; proxy_set_header X-Real-IP $remote_addr;"
-                .into(),
-            &["request-header-remove = [\"X-Remote-User\", \"X-Real-IP\"]"],
-            &[],
-        ),
-        ("proxy_set_header X-A $http_x_a;".into(), &[], &["request-header-remove"]),
-        ("proxy_hide_header Set-Cookie;".into(), &[PERMITS_MORE], &[]),
-        (
-            "proxy_cache off; proxy_hide_header Set-Cookie;".into(),
-            &["response-header-remove = [\"Set-Cookie\"]"],
-            &[PERMITS_MORE],
-        ),
-        (format!("{list} {denied}"), &["forwarded-from = [\"10.0.0.0/8\"]", PERMITS_MORE], &[]),
-        (list.into(), &["forwarded-from = [\"10.0.0.0/8\"]"], &[PERMITS_MORE]),
-        (
-            format!("set_real_ip_from 10.0.0.0/8; real_ip_header CF-Connecting-IP; {denied}"),
-            &[PERMITS_MORE],
-            &["forwarded-from = "],
-        ),
-        (
-            "set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;".into(),
-            &["proxy-protocol-from = [\"10.0.0.0/8\"]"],
-            &[PERMITS_MORE],
-        ),
-        (
-            "proxy_cache_use_stale updating error; proxy_cache_background_update on;".into(),
-            &["`stale-while-revalidate` to the rule"],
-            &["stale-while-revalidate =", "stale-if-error = \"10m\","],
-        ),
-        (
-            "gzip on; gzip_min_length 512; gzip_types text/css;".into(),
-            &["compress = [\"gzip\"]", "compress-types = [\"text/html\", \"text/css\"]", "\"512\""],
-            &[],
-        ),
-        (String::new(), &["X-Accel-Expires", "store = [\"/c-foxy\"]", "field Location"], &[]),
-        (
-            r"location ~ /\.(?!well-known) { deny all; }".into(),
-            &[PERMITS_MORE, "foxy does not have this expression"],
-            &[],
-        ),
-    ] {
-        let (toml, report) = converted(&server(&lines));
+    for (lines, expected, absent) in LINES {
+        let (toml, report) = converted(&server(lines));
         let found = format!("{toml}\n{report}");
         for part in expected {
             assert!(found.contains(part), "no {part}\n{lines}\n{found}");
@@ -272,6 +280,10 @@ fn lines_become_settings_or_are_reported() {
             assert!(!found.contains(part), "{part}\n{lines}\n{found}");
         }
     }
+}
+
+#[test]
+fn lines_outside_of_a_server_convert_or_are_reported() {
     let backup = "upstream u { server 10.0.0.1; server 10.0.0.2 backup; }\nserver { listen 80; \
                   location / { proxy_pass http://u; } }";
     assert!(converted(backup).1.starts_with("To do:\n"), "{}", converted(backup).1);
@@ -279,6 +291,7 @@ fn lines_become_settings_or_are_reported() {
     assert!(quiet("").contains("access-log = \"off\""), "{}", quiet(""));
     let one = quiet("access_log /l combined;");
     assert!(one.contains("access-log = \"/"), "{one}");
+    let list = "set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For;";
     let outer = format!("{list}\n{}", server(""));
     assert!(converted(&outer).0.contains("forwarded-from"));
 }
