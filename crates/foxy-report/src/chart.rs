@@ -3,7 +3,9 @@
 
 mod axis;
 mod bars;
+mod certainty;
 mod draw;
+mod finding;
 pub mod map;
 mod marks;
 mod names;
@@ -12,6 +14,7 @@ mod svg;
 mod ticks;
 
 use crate::Summary;
+pub use crate::direction::Better;
 use crate::figure::{Place, extent_text};
 use crate::record::Setup;
 pub use axis::{Axis, Spacing};
@@ -21,8 +24,8 @@ pub(crate) use svg::escape;
 /// The origin of a chart's values, which the chart shows under its title.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. Empty for other
-    /// runs.
+    /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. For other runs,
+    /// the name of the file with the records, or empty.
     pub source: String,
     /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
@@ -53,11 +56,11 @@ impl Provenance {
             (true, true) => "quick run".into(),
             (false, _) => format!("scale {}", extent_text(self.scale, self.quick)),
         };
-        let plural = if self.seeds == 1 { "" } else { "s" };
-        let seeds = format!("{} {}{plural}", self.seeds, self.run());
-        let mut text = format!("{} · {scale} · {seeds}", self.place);
+        let mut text = format!("{} · {scale}", self.place);
         if !self.source.is_empty() {
-            text.push_str(&format!(" · after {}", self.source));
+            let is_paper = self.source.starts_with(|first: char| first.is_ascii_digit());
+            let word = if is_paper { "after" } else { "records" };
+            text.push_str(&format!(" · {word} {}", self.source));
         }
         text
     }
@@ -185,6 +188,9 @@ pub enum Plot {
 pub struct Chart {
     /// Title of the chart, in one line.
     pub title: String,
+    /// The better values.
+    #[serde(default, skip_serializing_if = "Better::is_unstated")]
+    pub better: Better,
     /// Source of the values.
     pub provenance: Provenance,
     /// Meaning of the values and their intervals.
@@ -199,6 +205,9 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// Title of the vertical axis of a distribution.
+    const SHARE: &'static str = "share at most that";
+
     /// Returns the chart as SVG. Leaves out points with infinite or undefined values, and on a
     /// logarithmic axis points at or below 0. The subtitle gives the number of these points.
     pub fn svg(&self) -> String {
@@ -214,14 +223,37 @@ impl Chart {
         provenance: Provenance,
         lines: Vec<Line>,
     ) -> Self {
+        let (unit, factor) = unit_of(&lines);
+        let scaled = lines.into_iter().map(|line| Line {
+            points: line.points.into_iter().map(|(time, share)| (time / factor, share)).collect(),
+            ..line
+        });
+        let lines = scaled.collect();
         Self {
             title,
+            better: Better::FurtherLeft,
             provenance,
             spread: Spread::default(),
-            x: Axis::logarithmic(times, "µs"),
-            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
+            x: Axis::logarithmic(times, unit),
+            y: Axis::linear(Self::SHARE, "").showing(0.0).showing(1.0),
             plot: Plot::Lines(lines),
         }
+    }
+}
+
+/// Returns the unit that suits the times of distributions in microseconds, and its length. The
+/// median of most lines then has few digits.
+fn unit_of(lines: &[Line]) -> (&'static str, f64) {
+    let median = |line: &Line| {
+        let found = line.points.iter().find(|(_, share)| share.value >= 0.5);
+        found.map(|(time, _)| *time)
+    };
+    let mut medians: Vec<f64> = lines.iter().filter_map(median).collect();
+    medians.sort_by(f64::total_cmp);
+    match medians.get(medians.len() / 2) {
+        Some(&time) if time >= 1e6 => ("s", 1e6),
+        Some(&time) if time >= 1e4 => ("ms", 1e3),
+        _ => ("µs", 1.0),
     }
 }
 

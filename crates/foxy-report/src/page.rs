@@ -5,6 +5,7 @@ mod grouping;
 mod leap;
 mod measures;
 mod records;
+mod words;
 mod wpb;
 
 pub use charts::charts;

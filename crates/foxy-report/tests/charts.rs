@@ -2,7 +2,7 @@
 
 use foxy_report::Place;
 use foxy_report::chart::{
-    Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
+    Axis, Bars, Better, Chart, Dots, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
 };
 
 fn chart(plot: Plot) -> Chart {
@@ -14,7 +14,8 @@ fn chart(plot: Plot) -> Chart {
         seeds: 3,
     };
     let (x, y) = (Axis::linear("utilisation", "%"), Axis::linear("throughput", "1/s"));
-    Chart { title: "Two".into(), provenance, spread: Spread::default(), x, y, plot }
+    let title = "Two".into();
+    Chart { title, better: Better::Unstated, provenance, spread: Spread::default(), x, y, plot }
 }
 
 fn line(name: &str, points: &[(f64, f64)]) -> Line {
@@ -33,7 +34,7 @@ fn a_line_has_one_mark_a_point_each_saying_its_value() {
             .svg();
     assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
     assert!(svg.contains("<title>BUDDY: 70 %, 133 1/s</title>"), "{svg}");
-    assert!(svg.contains(">simulated · scale 1/10 · 3 seeds · after 001 Fig 10"), "{svg}");
+    assert!(svg.contains("· simulated · scale 1/10 · after 001 Fig 10"), "{svg}");
     assert_eq!(count(&svg, "fx-band\""), 0);
 }
 
@@ -59,7 +60,7 @@ fn intervals_make_a_band_and_the_subtitle_says_so() {
     wide.points[0].1.high = 7.0;
     let svg = chart(Plot::Lines(vec![wide])).svg();
     assert_eq!(count(&svg, "class=\"fx-band fx-c0\""), 1);
-    assert!(svg.contains("· 95 % intervals") && svg.contains("(5 to 7)"), "{svg}");
+    assert!(svg.contains("band: 95 % interval of 3 seeds") && svg.contains("(5 to 7)"), "{svg}");
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn every_point_of_the_paper_has_a_mark_in_a_colour_of_its_own_and_its_range() {
     // Three marks: two points, and the symbol in the legend.
     assert_eq!(count(&svg, "class=\"fx-quote fx-paper\""), 3);
     assert_eq!((count(&svg, "fx-mark fx-c0"), count(&svg, "class=\"fx-whisker\"")), (3, 1));
-    assert!(svg.contains(">paper: 6–10</text>"), "{svg}");
+    assert!(svg.contains(">the paper, 6–10</text>"), "{svg}");
 }
 
 #[test]
@@ -166,7 +167,9 @@ fn every_run_has_a_dot_and_the_mark_is_at_the_median() {
     let mut lines = chart(Plot::Lines(vec![ours]));
     lines.spread = Spread::Runs;
     assert_eq!(count(&lines.svg(), "<circle class=\"fx-run fx-c0\""), 3);
-    assert!(lines.svg().contains("line: median, small dots: each seed"));
+    assert!(
+        lines.svg().contains("line: median of 3 seeds, band: lowest to highest, small dots: each")
+    );
     let bars = Bars { name: "a".into(), look: Look::Solid, values: vec![Some(value)] };
     let bars = chart(Plot::Bars { groups: vec!["g".into()], series: vec![bars] }).svg();
     assert_eq!(count(&bars, "<circle class=\"fx-run\""), 3);
@@ -253,4 +256,26 @@ fn the_same_chart_is_the_same_text_and_needs_nothing_from_outside() {
         assert!(!svg.contains(outside), "{outside}");
     }
     assert_eq!(count(&svg, "http"), 1, "only the name space");
+}
+
+#[test]
+fn a_chart_says_what_is_better_by_how_much_and_how_sure() {
+    let bars = Bars {
+        name: "CPU time".into(),
+        look: Look::Solid,
+        values: vec![Some(Value::between(10.0, 9.0, 11.0)), Some(Value::between(30.0, 27.0, 33.0))],
+    };
+    let groups = vec!["foxy".into(), "nginx".into()];
+    let mut chart = chart(Plot::Bars { groups, series: vec![bars] });
+    (chart.better, chart.x.unit) = (Better::Lower, "µs".into());
+    let svg = chart.svg();
+    assert!(svg.contains(">Best: foxy, 10 µs (9 to 11). Worst: nginx, 30 µs (27 to 33): 3 ×"));
+    assert!(svg.contains(">Lower is better · whisker: 95 % interval of 3 seeds ·"), "{svg}");
+}
+
+#[test]
+fn a_line_has_its_name_and_last_value_at_its_end() {
+    let lines = vec![line("a", &[(0.0, 1.0), (1.0, 2.0)]), line("b", &[(0.0, 1.0), (0.5, 3.5)])];
+    let svg = chart(Plot::Lines(lines)).svg();
+    assert!(svg.contains(">a, 2</text>") && svg.contains(">b, 3.5</text>"), "{svg}");
 }

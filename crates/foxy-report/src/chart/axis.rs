@@ -75,9 +75,13 @@ impl Axis {
     }
 
     pub(super) fn caption(&self) -> String {
-        let unit = if self.unit.is_empty() { "" } else { ", " };
+        let unit = match self.unit.as_str() {
+            "" | "1" => String::new(),
+            "us" => ", µs".into(),
+            unit => format!(", {unit}"),
+        };
         let scale = if self.spacing == Spacing::Linear { "" } else { " (logarithmic)" };
-        format!("{}{unit}{}{scale}", self.title, self.unit)
+        format!("{}{unit}{scale}", self.title)
     }
 
     /// Returns the lowest and the highest value that the axis can show, or `None` without values.

@@ -2,11 +2,13 @@
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::bars::lying_bars;
+use super::certainty::{certainty, values};
+use super::finding::{better, finding, is_distribution, labels};
 use super::names::end_names;
 use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, entries};
 use super::svg::{Anchor, width_of};
 use super::ticks::{Ends, Tick, Ticks};
-use super::{Bars, Chart, Dots, Line, Look, Plot, Spread, Value, marks};
+use super::{Bars, Better, Chart, Dots, Line, Look, Plot, Value, marks};
 use crate::number::readable;
 
 const PLOT_HEIGHT: f64 = 300.0;
@@ -32,8 +34,8 @@ pub(super) fn chart(chart: &Chart) -> String {
     if is_upright && is_cut {
         subtitle.push_str(" · the vertical axis does not start at 0");
     }
-    let mut sheet = Sheet::new(&chart.title, &subtitle);
-    sheet.legend(&legend(&plot, &chart.x));
+    let mut sheet = Sheet::new(&chart.title, &finding(chart, &plot), &subtitle);
+    sheet.legend(&legend(&plot, chart));
     match &plot {
         Plot::Bars { groups, series } => lying_bars(&mut sheet, &chart.x, &chart.y, groups, series),
         upright => upright_plot(&mut sheet, chart, upright, up),
@@ -42,39 +44,16 @@ pub(super) fn chart(chart: &Chart) -> String {
     sheet.finish(height)
 }
 
-/// Returns the subtitle: the source of the values, the meaning of intervals and small dots, and the
-/// number of points left out.
+/// Returns the subtitle: the better values, the meaning of intervals and small dots, the source of
+/// the values, and the number of points left out.
 fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
-    let mut text = chart.provenance.text();
-    let ours = values(plot).filter(|(look, _)| *look != Look::Quoted).map(|(_, value)| value);
-    let is_line = matches!(plot, Plot::Lines(_));
-    let (mut with_interval, mut with_runs) = (false, false);
-    for value in ours {
-        with_interval |= value.has_interval();
-        with_runs |= !value.runs.is_empty();
-    }
-    let (run, what) = (chart.provenance.run(), if is_line { "band" } else { "whisker" });
-    let is_log = chart.x.spacing != Spacing::Linear;
-    let middle = if is_line {
-        "line"
-    } else if is_log {
-        "mark"
-    } else {
-        "bar"
+    let has_paper = values(plot).any(|(look, _)| look == Look::Quoted);
+    let direction = match better(chart) {
+        Better::Neither if has_paper => "Nearer to the paper is better",
+        better => better.words(),
     };
-    match (chart.spread, with_interval, with_runs) {
-        (Spread::Confidence, true, _) => text.push_str(" · 95 % intervals"),
-        (Spread::Range, true, _) => {
-            text.push_str(&format!(" · mean, with a {what} for the range of the {run}s"));
-        }
-        (Spread::Runs, _, true) if has_only_steps(plot) => {
-            text.push_str(&format!(" · line: median, band: the range of the {run}s"));
-        }
-        (Spread::Runs, _, true) => {
-            text.push_str(&format!(" · {middle}: median, small dots: each {run}"));
-        }
-        _ => {}
-    }
+    let certainty = certainty(chart, plot);
+    let mut text = format!("{direction} · {certainty} · {}", chart.provenance.text());
     match skipped {
         0 => {}
         1 => text.push_str(" · 1 point left out: it has no place on the axes"),
@@ -85,33 +64,21 @@ fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
     text
 }
 
-/// Returns whether all lines of ours are staircases, which have no dots.
-fn has_only_steps(plot: &Plot) -> bool {
-    let Plot::Lines(lines) = plot else { return false };
-    lines.iter().all(|line| matches!(line.look, Look::Steps | Look::Quoted))
-}
-
-/// Returns all values of a plot, each with the style of its series. Clouds of dots have no such
-/// values.
-fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '_> {
-    match plot {
-        Plot::Lines(lines) => Box::new(
-            lines.iter().flat_map(|line| line.points.iter().map(|(_, value)| (line.look, value))),
-        ),
-        Plot::Bars { series, .. } => Box::new(
-            series.iter().flat_map(|bars| bars.values.iter().flatten().map(|v| (bars.look, v))),
-        ),
-        Plot::Dots(_) => Box::new(std::iter::empty()),
-    }
-}
-
-fn legend(plot: &Plot, x: &Axis) -> Vec<Entry> {
+fn legend(plot: &Plot, chart: &Chart) -> Vec<Entry> {
+    let medians = match plot {
+        Plot::Lines(lines) if is_distribution(chart) => labels(chart, lines),
+        _ => Vec::new(),
+    };
     let series: Vec<(Key, Look, &str)> = match plot {
+        Plot::Lines(lines) if !medians.is_empty() => {
+            let named = lines.iter().zip(&medians);
+            named.map(|(line, label)| (Key::of(line), line.look, label.as_str())).collect()
+        }
         Plot::Lines(lines) => {
             lines.iter().map(|line| (Key::of(line), line.look, line.name.as_str())).collect()
         }
         Plot::Bars { series, .. } => {
-            let key = if x.spacing == Spacing::Linear { Key::Box } else { Key::Mark };
+            let key = if chart.x.spacing == Spacing::Linear { Key::Box } else { Key::Mark };
             series.iter().map(|bars| (key, bars.look, bars.name.as_str())).collect()
         }
         Plot::Dots(dots) => {
@@ -143,7 +110,7 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, 
     sheet.svg.words("fx-caption", (MARGIN, sheet.next + 14.0), Anchor::Start, &chart.y.caption());
     let top = sheet.next + 28.0;
     let left = MARGIN + widest + 8.0;
-    let names = end_names(plot);
+    let names = end_names(chart, plot);
     let right = WIDTH - MARGIN - 8.0 - names.as_ref().map_or(0.0, |names| names.width);
     let area = Area { left, right, top, bottom: top + PLOT_HEIGHT };
     let mut across = Ticks::new(chart.x.spacing, across, 9, Ends::Exact);

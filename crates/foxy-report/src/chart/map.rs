@@ -160,7 +160,7 @@ impl Map {
             "{} · begins lower left, runs up column by column · a cell is {cell}",
             self.provenance.text()
         );
-        let mut sheet = Sheet::new(&self.title, &subtitle);
+        let mut sheet = Sheet::new(&self.title, &self.finding(), &subtitle);
         sheet.legend(&self.legend());
         let across = self.states.len().clamp(1, 3);
         let gap = 20.0;
@@ -175,6 +175,21 @@ impl Map {
             self.panel(&mut sheet, state, grid, (left, top), (wide, tall));
         }
         sheet.finish(top + tall + 68.0)
+    }
+
+    /// Compares the free chunks of the last state with those of the first.
+    fn finding(&self) -> String {
+        let [first, .., last] = &self.states[..] else { return String::new() };
+        let count = |state: &MapState| state.free_chunks().count().max(1) as f64;
+        let mean = |state: &MapState| state.free_chunks().sum::<u64>() as f64 / count(state);
+        let times = |of: &dyn Fn(&MapState) -> f64| significant(of(last) / of(first).max(1.0), 3);
+        format!(
+            "{}: {} × as many free chunks as {}, {} × as large in the mean.",
+            last.name,
+            times(&count),
+            first.name,
+            times(&mean)
+        )
     }
 
     fn legend(&self) -> Vec<Entry> {

@@ -100,3 +100,13 @@ fn shades_without_names_stand_close_together() {
         "{svg}"
     );
 }
+
+#[test]
+fn two_states_are_compared_by_their_free_chunks() {
+    let first = state(&[(1, Content::Free), (1, Content::Live(0)), (1, Content::Free)]);
+    let last = MapState { name: "later".into(), ..state(&[(8, Content::Free)]) };
+    assert_eq!(
+        map(Shading::Fullness, vec![first, last]).finding(),
+        "later: 0.5 × as many free chunks as after the run, 8 × as large in the mean."
+    );
+}

@@ -2,7 +2,7 @@
 
 use super::axis::Ruler;
 use super::sheet::{colour, colours, mark};
-use super::svg::{Anchor, Svg, at};
+use super::svg::{Anchor, Svg, at, width_of};
 use super::{Chart, Dots, Line, Look, Value};
 use crate::number::readable;
 use std::collections::BTreeSet;
@@ -12,9 +12,6 @@ use std::collections::BTreeSet;
 pub(super) const MAX_MARKS: usize = 60;
 /// If a chart has more quoted points than this number, only tooltips give the values of the points.
 const MAX_QUOTED_WORDS: usize = 8;
-/// Width in pixels that the text beside a quoted point needs. If the point is nearer to the right
-/// end of the axis, its text is on its left.
-const ROOM: f64 = 98.0;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {
     let colours = colours(lines.iter().map(|line| &line.look));
@@ -72,8 +69,8 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
             let class = if is_quoted { "fx-quote" } else { "fx-mark" };
             svg.tip(&format!("{class} {colour}"), &mark(number, place.0, place.1), &words);
             if is_quoted && with_words {
-                let text = format!("paper: {}", quoted_text(value));
-                let is_near_the_end = place.0 > x.ends().1 - ROOM;
+                let text = format!("{}, {}", line.name, quoted_text(value));
+                let is_near_the_end = place.0 > x.ends().1 - width_of(&text, 11.5);
                 let (offset, anchor) =
                     if is_near_the_end { (-8.0, Anchor::End) } else { (8.0, Anchor::Start) };
                 let place = (place.0 + offset, place.1 - 7.0);

@@ -39,13 +39,21 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Starts a sheet. Breaks a long title or subtitle into lines.
-    pub(super) fn new(title: &str, subtitle: &str) -> Self {
-        let mut sheet =
-            Self { label: format!("{title}. {subtitle}"), svg: Svg::default(), next: 34.0 };
+    /// Starts a sheet. `finding` has the sentences between title and subtitle. Breaks long texts
+    /// into lines.
+    pub(super) fn new(title: &str, finding: &str, subtitle: &str) -> Self {
+        let texts = [title, finding.trim_end_matches('.'), subtitle];
+        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let label = texts.join(". ").replace('\n', " ");
+        let mut sheet = Self { label, svg: Svg::default(), next: 34.0 };
         for line in wrapped(title, 17.0, WIDTH - 2.0 * MARGIN) {
             sheet.svg.words("fx-title", (MARGIN, sheet.next), Anchor::Start, &line);
             sheet.next += 21.0;
+        }
+        let width = WIDTH - 2.0 * MARGIN;
+        for line in finding.lines().flat_map(|line| wrapped(line, 13.0, width)) {
+            sheet.svg.words("fx-finding", (MARGIN, sheet.next), Anchor::Start, &line);
+            sheet.next += 17.0;
         }
         for line in wrapped(subtitle, 12.0, WIDTH - 2.0 * MARGIN) {
             sheet.svg.words("fx-sub", (MARGIN, sheet.next - 1.0), Anchor::Start, &line);
@@ -147,7 +155,7 @@ pub(super) const COLOURS: usize = 8;
 /// class names of the page.
 const SHEET: &str = "\
 .fx{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
-.fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#6a6e76}
+.fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#5b5f67}.fx-finding{font-size:13px;font-weight:500;fill:#1b1d22}
 .fx-caption{font-size:12px;font-weight:500;fill:#454951}.fx-tick,.fx-value{font-size:11.5px;fill:#5b5f67}.fx-name{font-size:12px;fill:#2c2f35}
 .fx-grid,.fx-axis{fill:none;stroke:#e6e6e1;stroke-width:1;shape-rendering:crispEdges}.fx-axis{stroke:#a9abad}
 .fx-line,.fx-whisker{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.fx-thin{stroke-width:1.4}
@@ -155,7 +163,7 @@ const SHEET: &str = "\
 .fx-bar{fill:currentColor;fill-opacity:.88}.fx-whisker{stroke:#1b1d22;stroke-width:1.2;stroke-opacity:.75}
 .fx-note{font-size:11px;fill:#6a6e76}.fx-halo{paint-order:stroke;stroke:#fdfdfb;stroke-width:3.5;stroke-linejoin:round}.fx-paper{color:#1b1d22}.fx-bar.fx-paper{fill-opacity:.62}.fx-cut,.fx-run{fill:currentColor;color:#1b1d22}
 .fx-quote{fill:#fdfdfb;stroke:currentColor;stroke-width:2}.fx-run{stroke:#fdfdfb;stroke-width:.6}.fx-line.fx-paper{stroke-width:1.4}
-.fx-leader{fill:none;stroke:currentColor;stroke-width:1}
+.fx-leader{fill:none;stroke:currentColor;stroke-width:1;stroke-dasharray:2 2}
 .fx-end{font-size:12px;font-weight:600;fill:currentColor}
 .fx-tip{outline:none}.fx-say{font-size:12px;font-weight:600;fill:#1b1d22;visibility:hidden}
 .fx-tip:focus>.fx-say{visibility:visible}
@@ -165,7 +173,7 @@ const SHEET: &str = "\
 .fx-free{fill:#f1efe8}.fx-frame{fill:none;stroke:#a9abad;stroke-width:1}.fx-cell{fill:none;stroke:currentColor;stroke-width:1;shape-rendering:crispEdges}
 .fx-m1{color:#bcd5ea}.fx-m2{color:#86b4db}.fx-m3{color:#4a8cc4}.fx-m4{color:#1f659f}.fx-m5{color:#0b3d68}
 @media screen and (prefers-color-scheme:dark){
-.fx-ground{fill:#16181c}.fx-title{fill:#eceef1}.fx-sub{fill:#969ca6}.fx-caption{fill:#b9bec7}.fx-tick,.fx-value{fill:#a0a6b0}.fx-name{fill:#d7dae0}
+.fx-ground{fill:#16181c}.fx-title,.fx-finding{fill:#eceef1}.fx-sub{fill:#969ca6}.fx-caption{fill:#b9bec7}.fx-tick,.fx-value{fill:#a0a6b0}.fx-name{fill:#d7dae0}
 .fx-note{fill:#969ca6}.fx-halo{stroke:#16181c}.fx-paper{color:#eceef1}.fx-cut,.fx-run{color:#eceef1}.fx-run{stroke:#16181c}.fx-quote{fill:#16181c;stroke:currentColor}
 .fx-say{fill:#eceef1}.fx-tip:focus>path{stroke:#eceef1}
 .fx-grid{stroke:#2a2d33}.fx-axis,.fx-frame{stroke:#5a5f68}.fx-mark{stroke:#16181c}.fx-whisker{stroke:#eceef1}

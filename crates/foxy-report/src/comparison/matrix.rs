@@ -6,8 +6,7 @@
 use super::summary::ratio;
 use super::words::{between, with_interval};
 use super::{in_order, result, subjects, workloads, wrong_answers};
-use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
-use crate::direction::better;
+use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 use crate::record::Record;
 use crate::table::Table;
 
@@ -151,11 +150,8 @@ pub(super) fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> 
         };
         let times = format!("times that of {first} (1: the same)");
         (!groups.is_empty()).then(|| Chart {
-            title: format!(
-                "{} of each proxy, compared with {first}{}",
-                row.words,
-                better(row.name)
-            ),
+            title: format!("{} of each proxy, compared with {first}", row.words),
+            better: Better::of_measure(row.name),
             provenance: provenance.clone(),
             spread: Spread::Confidence,
             x: Axis::logarithmic(&times, "").showing(1.0),

@@ -5,7 +5,7 @@ use super::matrix::{self, MARKS, Matrix, faults, matrices};
 use super::words::verdicts_under;
 use super::{AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, workloads};
 use crate::chart::{
-    Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
+    Axis, Bars, Better, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
 };
 use crate::figure::Place;
 use crate::page::Page;
@@ -83,7 +83,8 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
         .collect();
     if processor.iter().any(Option::is_some) {
         page.chart(&Chart {
-            title: format!("{workload}: CPU time per request (lower is better)"),
+            title: format!("{workload}: CPU time per request"),
+            better: Better::Lower,
             provenance: provenance.clone(),
             spread: Spread::Confidence,
             x: Axis::linear("CPU time per request", "µs"),
@@ -101,13 +102,14 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
     let distributions =
         lines(&subjects, Look::Steps, |subject| distribution(records, workload, subject));
     if !distributions.is_empty() {
-        let title = format!("{workload}: distribution of latency (further left is better)");
+        let title = format!("{workload}: distribution of latency");
         page.chart(&Chart::distribution(title, "latency", provenance.clone(), distributions));
     }
     let timelines = lines(&subjects, Look::Steps, |subject| timeline(records, workload, subject));
     if !timelines.is_empty() {
         page.chart(&Chart {
-            title: format!("{workload}: requests a second over the run (higher is better)"),
+            title: format!("{workload}: requests a second over the run"),
+            better: Better::Higher,
             provenance: provenance.clone(),
             spread: Spread::Confidence,
             x: Axis::linear("share of the run's requests", "").showing(0.0).showing(1.0),
@@ -184,7 +186,8 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
                 rates.iter().filter_map(point).collect()
             };
             page.chart(&Chart {
-                title: format!("{name}: {words} over load (lower is better)"),
+                title: format!("{name}: {words} over load"),
+                better: Better::Lower,
                 provenance: provenance.clone(),
                 spread: Spread::Confidence,
                 x: Axis::linear("offered", "1/s").showing(0.0),

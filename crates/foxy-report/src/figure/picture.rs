@@ -2,7 +2,7 @@
 
 use super::quotes::{in_chart, quote};
 use super::{FigureRow, Place, QuoteKind};
-use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
+use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 
 /// Returns the charts of the rows, one for each figure and unit. Leaves out rows without a value of
 /// ours, and charts with nothing to compare.
@@ -45,11 +45,12 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
     let runs = rows.iter().any(|row| !row.runs.is_empty());
     Chart {
         title: format!(
-            "{}: {}{}",
+            "{}: {}, {}",
             name(&first.figure),
-            subject(first, has_quotes),
-            better(&first.unit)
+            what(&first.unit),
+            subject(first, has_quotes)
         ),
+        better: better(&first.unit),
         provenance: Provenance {
             source: String::new(),
             place: first.place,
@@ -58,18 +59,34 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
             seeds: rows.iter().map(|row| row.seeds).max().unwrap_or(0),
         },
         spread: if runs { Spread::Runs } else { Spread::Range },
-        x: Axis::fitting(if first.unit == "1" { "" } else { &first.unit }, values.into_iter()),
+        x: Axis::fitting(&format!("{}, {}", what(&first.unit), first.unit), values.into_iter()),
         y: Axis::linear("", ""),
         plot: Plot::Bars { groups: rows.iter().map(|row| group(row)).collect(), series },
     }
 }
 
-/// Returns the remark on which values in a unit are better, or an empty text.
-fn better(unit: &str) -> &'static str {
+/// Returns the values in a unit that are better.
+fn better(unit: &str) -> Better {
     match unit {
-        "chunks" | "ms" | "minutes" | "s" | "times as long" => " (lower is better)",
-        _ if unit.ends_with("/s") => " (higher is better)",
-        _ => "",
+        "1" | "B" | "chunks" | "ms" | "minutes" | "s" | "times as long" => Better::Lower,
+        _ if unit.ends_with("/s") => Better::Higher,
+        _ => Better::Neither,
+    }
+}
+
+/// Returns the words for a value in a unit.
+fn what(unit: &str) -> &'static str {
+    match unit {
+        "chunks" => "number of chunks",
+        "clients" => "number of clients",
+        "ms" | "minutes" | "s" => "time",
+        "times as long" => "ratio of times",
+        "times" => "ratio",
+        "KB" | "B" => "bytes",
+        "%" | "% of URL-gets" | "share" => "share",
+        "1" => "operations per request",
+        _ if unit.ends_with("/s") => "rate",
+        _ => "value",
     }
 }
 
@@ -101,7 +118,7 @@ fn ours_of(row: &FigureRow) -> Option<Value> {
 fn subject(row: &FigureRow, has_quotes: bool) -> String {
     let trace =
         if row.trace.is_empty() { String::new() } else { format!(", from the log {}", row.trace) };
-    let compared = if has_quotes { "the paper's values and foxy's" } else { "foxy's values" };
+    let compared = if has_quotes { "foxy beside the paper" } else { "foxy's values" };
     let place = if row.place == Place::Measured { " on this machine" } else { "" };
     format!("{compared}{place}{trace}")
 }

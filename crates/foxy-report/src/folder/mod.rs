@@ -112,7 +112,8 @@ pub fn page(title: &str, files: Vec<RecordFile>, second: &[RecordFile]) -> Page 
             comparison::add(&mut page, &comparison::with_results(file.records));
         } else {
             let place = if file.is_modelled() { Place::Simulated } else { Place::Measured };
-            let provenance = provenance(&file.records, place);
+            let provenance =
+                Provenance { source: source(&file.stem), ..provenance(&file.records, place) };
             page.records(&file.records, provenance);
         }
         for lines in by_keys(&file.lines) {
@@ -120,6 +121,16 @@ pub fn page(title: &str, files: Vec<RecordFile>, second: &[RecordFile]) -> Page 
         }
     }
     page
+}
+
+/// Returns the name of joined files for the subtitle of a chart, at most about 40 letters.
+fn source(stem: &str) -> String {
+    match stem.split_once(", ") {
+        Some((first, rest)) if stem.len() > 40 => {
+            format!("{first} and {} more files", rest.split(", ").count())
+        }
+        _ => stem.into(),
+    }
 }
 
 /// Groups lines with the same keys.

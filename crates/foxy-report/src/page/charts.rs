@@ -1,10 +1,12 @@
 //! Makes charts from run records: pictures and rows of figures, the Wisconsin Proxy Benchmark,
 //! values over the fill of a cache or over time, distributions, and measures of several subjects.
 
-use super::grouping::{grouped, spoken};
+use super::grouping::grouped;
+use super::words::spoken;
 use super::{leap, measures, wpb};
-use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times};
-use crate::direction::better;
+use crate::chart::{
+    Axis, Better, Chart, Line, Look, Plot, Provenance, Spread, Value, shares_over_times,
+};
 use crate::figure;
 use crate::record::{Record, Timeline};
 use crate::statistics::mean;
@@ -33,7 +35,7 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
         charts.extend(over_time(&timelines, provenance));
     }
     for (name, group) in grouped(distributions) {
-        let title = format!("Distribution of {}{}", spoken(name), further_left(name));
+        let title = format!("Distribution of {}", spoken(name));
         let lines = grouped(group).into_iter().map(|(subject, runs)| distribution(subject, &runs));
         let lines = lines.collect();
         charts.push(Chart::distribution(title, &spoken(name), provenance.clone(), lines));
@@ -42,11 +44,6 @@ pub fn charts(records: &[Record], provenance: &Provenance) -> Vec<Chart> {
         charts.extend(measures::charts(&all, provenance));
     }
     charts
-}
-
-/// Returns the remark on a distribution of times: the better line lies further left.
-fn further_left(name: &str) -> &'static str {
-    if better(name).contains("lower") { " (further left is better)" } else { "" }
 }
 
 /// Makes the line of a subject (a measured proxy, scheme or engine). The line shows which share of
@@ -98,7 +95,8 @@ fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         found.map_or("", |timeline| timeline.unit.as_str())
     };
     let chart = |(name, group): (&str, Vec<(&str, Steps)>)| Chart {
-        title: format!("{} while the cache fills{}", spoken(name), better(name)),
+        title: format!("{}{} while the cache fills", spoken(name), limit(name)),
+        better: Better::of_measure(name),
         provenance: provenance.clone(),
         spread: Spread::Runs,
         x: Axis::linear("cachable misses / cache size", ""),
@@ -138,6 +136,11 @@ fn median_line(subject: &str, runs: &[Steps]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points: starts.filter_map(at).collect() }
 }
 
+/// Returns a remark on a share of a limit, such as the time in which a disk is busy.
+fn limit(name: &str) -> &'static str {
+    if name.contains("busy") { " (1: the limit)" } else { "" }
+}
+
 fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     let named = timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
     let line = |timeline: &&Timeline| Line {
@@ -146,7 +149,8 @@ fn over_time(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
         points: timeline.points.iter().map(|&(time, y)| (time, Value::exact(y))).collect(),
     };
     let chart = |(name, group): (&str, Vec<&Timeline>)| Chart {
-        title: format!("{} over time{}", spoken(name), better(name)),
+        title: format!("{}{} over time", spoken(name), limit(name)),
+        better: Better::of_measure(name),
         provenance: provenance.clone(),
         spread: Spread::default(),
         x: Axis::linear("time", "s"),

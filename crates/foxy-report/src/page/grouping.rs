@@ -11,7 +11,3 @@ pub(super) fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
     }
     groups
 }
-
-pub(super) fn spoken(name: &str) -> String {
-    name.replace('_', " ")
-}

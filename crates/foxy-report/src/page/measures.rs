@@ -1,9 +1,9 @@
 //! Draws measures of several subjects: as bars, or over the sizes of the cache if the names of the
 //! subjects give the sizes.
 
-use super::grouping::{grouped, spoken};
-use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Spread, Value};
-use crate::direction::better;
+use super::grouping::grouped;
+use super::words::spoken;
+use crate::chart::{Axis, Bars, Better, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;
 
 /// A page draws at most this number of measures.
@@ -19,7 +19,7 @@ pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Char
     let named = whole.map(|measure| (measure.name.as_str(), measure)).collect();
     let groups = grouped(named).into_iter().filter(|(_, group)| {
         let differ = group.iter().any(|measure| measure.value != group[0].value);
-        group.len() > 1 && differ
+        differ && group.iter().any(|measure| measure.subject != group[0].subject)
     });
     let draw = |(name, group): (&str, Vec<&Measure>)| {
         let curves = over_sizes(name, &group, provenance);
@@ -41,6 +41,13 @@ fn spread(of_subjects: &[(&str, Vec<&Measure>)]) -> Spread {
     if is_repeated { Spread::Runs } else { Spread::Confidence }
 }
 
+/// Sets the number of runs to that of the subject with the most runs.
+fn of_runs(provenance: &Provenance, of_subjects: &[(&str, Vec<&Measure>)]) -> Provenance {
+    let repeats = |runs: &[&Measure]| runs.iter().map(|one| one.repeats.max(1)).sum();
+    let seeds = of_subjects.iter().map(|(_, runs)| repeats(runs)).max().unwrap_or(1);
+    Provenance { seeds, ..provenance.clone() }
+}
+
 fn by_subject<'a>(group: &[&'a Measure]) -> Vec<(&'a str, Vec<&'a Measure>)> {
     grouped(group.iter().map(|one| (one.subject.as_str(), *one)).collect())
 }
@@ -50,8 +57,9 @@ fn bars(name: &str, group: &[&Measure], provenance: &Provenance) -> Chart {
     let values: Vec<Option<Value>> = of_subjects.iter().map(|(_, runs)| value(runs)).collect();
     let all = values.iter().flatten().map(|value| value.value).collect::<Vec<_>>();
     Chart {
-        title: format!("{}{}", spoken(name), better(name)),
-        provenance: provenance.clone(),
+        title: spoken(name),
+        better: Better::of_measure(name),
+        provenance: of_runs(provenance, &of_subjects),
         spread: spread(&of_subjects),
         x: Axis::fitting(&format!("{}, {}", spoken(name), group[0].unit), all.into_iter()),
         y: Axis::linear("", ""),
@@ -96,8 +104,9 @@ fn over_sizes(name: &str, group: &[&Measure], provenance: &Provenance) -> Vec<Ch
         let on = if trace.is_empty() { String::new() } else { format!(", {trace}") };
         let has_sizes = lines.iter().any(|line| line.points.len() > 1);
         has_sizes.then(|| Chart {
-            title: format!("{} over the size of the cache{on}{}", spoken(name), better(name)),
-            provenance: provenance.clone(),
+            title: format!("{} over the size of the cache{on}", spoken(name)),
+            better: Better::of_measure(name),
+            provenance: of_runs(provenance, &of_subjects),
             spread: spread(&of_subjects),
             x: Axis::logarithmic("size of the cache, share of the requested bytes", "%"),
             y: Axis::linear(&spoken(name), &group[0].unit),
@@ -137,7 +146,7 @@ mod tests {
             "hit_ratio",
         );
         assert_eq!(charts.len(), 2);
-        assert_eq!(charts[0].title, "hit ratio over the size of the cache, a (higher is better)");
+        assert_eq!(charts[0].title, "hit ratio over the size of the cache, a");
         let Plot::Lines(lines) = &charts[0].plot else { panic!("{charts:?}") };
         assert_eq!((lines[0].name.as_str(), lines[0].points.len()), ("lru", 2));
     }

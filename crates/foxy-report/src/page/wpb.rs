@@ -1,8 +1,7 @@
 //! Draws the measures of the Wisconsin Proxy Benchmark over the number of clients, as Figs 2 to 11
 //! of paper 003. A workload such as `wpb-32-phase-1` names the number of clients and the part.
 
-use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
-use crate::direction::better;
+use crate::chart::{Axis, Better, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;
 
 /// The parts of the benchmark: the ending of a workload's name that stands for the part (empty for
@@ -84,10 +83,8 @@ fn of_subject(points: &[Point], subject: &str, provenance: &Provenance) -> [Char
         line(name, words, "", 100.0, look)
     });
     let chart = |what: &str, y: Axis, lines: Vec<Line>| Chart {
-        title: format!(
-            "Wisconsin Proxy Benchmark, {subject}: {what} by number of clients{}",
-            better(what)
-        ),
+        title: format!("Wisconsin Proxy Benchmark, {subject}: {what} by number of clients"),
+        better: Better::of_measure(what),
         provenance: provenance.clone(),
         spread: Spread::Runs,
         x: Axis::linear("clients", ""),

@@ -7,7 +7,7 @@ use crate::peers::usage::Spent;
 use foxy_base::ByteSize;
 use foxy_cli::units::show_duration;
 use foxy_lab::load::wpb::{LATENCY, Part, PointReport, scale};
-use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Spread, Value};
+use foxy_report::chart::{Axis, Better, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
 
@@ -262,6 +262,7 @@ impl Outcome<'_> {
     fn chart(&self, title: &str, provenance: Provenance, y: Axis, lines: Vec<Line>) -> Chart {
         Chart {
             title: format!("{title}: {}", self.plan.subject),
+            better: Better::of_measure(&title.to_lowercase()),
             provenance,
             spread: Spread::default(),
             x: Axis::linear("clients", "").showing(0.0),

@@ -3,7 +3,7 @@
 
 use foxy_report::chart::map::{Content, Map, MapState, Shading};
 use foxy_report::chart::{
-    Axis, Bars, Chart, Dots, Line, Look, Plot, Provenance, Spacing, Spread, Value,
+    Axis, Bars, Better, Chart, Dots, Line, Look, Plot, Provenance, Spacing, Spread, Value,
 };
 use foxy_report::figure::quotes::in_chart;
 use foxy_store::layout::SLOT;
@@ -177,6 +177,7 @@ impl Picture {
                 }
                 Drawing::Chart(Chart {
                     title: title.clone(),
+                    better: Better::Unstated,
                     provenance,
                     spread: Spread::Runs,
                     x: Axis::fitting(x, across.into_iter()),

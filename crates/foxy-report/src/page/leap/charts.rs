@@ -1,6 +1,6 @@
 //! Draws the response times of a run of LEAP as in Table 4 of paper 002: mean and median.
 
-use crate::chart::{Axis, Bars, Chart, Look, Plot, Provenance, Spread, Value};
+use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 use crate::figure::quotes::in_chart;
 use crate::record::Measure;
 
@@ -40,7 +40,8 @@ fn chart(
     let ours = ("this run", Look::Solid, found.iter().map(ours).collect());
     let series = paper.into_iter().chain([ours]);
     (found.len() > 1).then(|| Chart {
-        title: format!("LEAP, paper 002, Table 4: {word} response time (lower is better)"),
+        title: format!("LEAP, paper 002, Table 4: {word} response time"),
+        better: Better::Lower,
         provenance: provenance.clone(),
         spread: Spread::Confidence,
         x: Axis::linear(&format!("{word} response time"), "ms"),
