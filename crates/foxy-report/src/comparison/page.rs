@@ -110,7 +110,7 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
         page.chart(&Chart {
             title: format!("{workload}: requests a second over the run"),
             better: Better::Higher,
-            provenance: provenance.clone(),
+            provenance: Provenance { seeds: 1, ..provenance.clone() },
             spread: Spread::Confidence,
             x: Axis::linear("share of the run's requests", "").showing(0.0).showing(1.0),
             y: Axis::linear("requests a second", "1/s").showing(0.0),

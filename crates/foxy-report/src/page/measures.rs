@@ -28,6 +28,13 @@ pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Char
     groups.take(MAX_MEASURES).flat_map(draw).collect()
 }
 
+/// Returns the unit of a measure. A script may give it only at the end of the measure's name.
+fn unit(measure: &Measure) -> &str {
+    let last = measure.name.rsplit('_').next().unwrap_or_default();
+    let is_unit = measure.unit.is_empty() && ["us", "ms", "ns"].contains(&last);
+    if is_unit { last } else { &measure.unit }
+}
+
 /// Returns the value of several runs, or the value of one run with its interval.
 fn value(runs: &[&Measure]) -> Option<Value> {
     match runs {
@@ -61,7 +68,7 @@ fn bars(name: &str, group: &[&Measure], provenance: &Provenance) -> Chart {
         better: Better::of_measure(name),
         provenance: of_runs(provenance, &of_subjects),
         spread: spread(&of_subjects),
-        x: Axis::fitting(&format!("{}, {}", spoken(name), group[0].unit), all.into_iter()),
+        x: Axis::fitting(&format!("{}, {}", spoken(name), unit(group[0])), all.into_iter()),
         y: Axis::linear("", ""),
         plot: Plot::Bars {
             groups: of_subjects.iter().map(|(subject, _)| (*subject).to_owned()).collect(),
@@ -109,7 +116,7 @@ fn over_sizes(name: &str, group: &[&Measure], provenance: &Provenance) -> Vec<Ch
             provenance: of_runs(provenance, &of_subjects),
             spread: spread(&of_subjects),
             x: Axis::logarithmic("size of the cache, share of the requested bytes", "%"),
-            y: Axis::linear(&spoken(name), &group[0].unit),
+            y: Axis::linear(&spoken(name), unit(group[0])),
             plot: Plot::Lines(lines),
         })
     };
@@ -149,6 +156,14 @@ mod tests {
         assert_eq!(charts[0].title, "hit ratio over the size of the cache, a");
         let Plot::Lines(lines) = &charts[0].plot else { panic!("{charts:?}") };
         assert_eq!((lines[0].name.as_str(), lines[0].points.len()), ("lru", 2));
+    }
+
+    #[test]
+    fn the_unit_at_the_end_of_a_name_counts_if_there_is_no_other() {
+        let unit_of = |name, given| unit(&Measure::once(name, "a", 1.0, given)).to_owned();
+        assert_eq!(unit_of("p999_us", ""), "us");
+        assert_eq!(unit_of("p999_us", "ms"), "ms");
+        assert_eq!(unit_of("hit_ratio", ""), "");
     }
 
     #[test]
