@@ -1,4 +1,4 @@
-//! Computes the finding of a chart: lines with sentences that say which series is best, by how much, and
+//! Computes the finding of a chart: sentences that say which series is best, by how much, and
 //! whether the intervals show a difference. The chart shows the sentences under its title.
 
 mod bars;
