@@ -112,13 +112,13 @@ mod tests {
             assert_eq!(words(spread, seeds, values), expected);
         };
         let confidence = Spread::Confidence;
-        check(confidence, 3, &[wide.clone()], "whisker: 95 % interval of 3 runs");
+        check(confidence, 3, std::slice::from_ref(&wide), "whisker: 95 % interval of 3 runs");
         check(Spread::Range, 2, &[wide], "bar: mean of 2 runs, whisker: lowest to highest");
         let text = "bar: median of 3 runs, small dots: each, whisker: lowest to highest";
         check(Spread::Runs, 9, &[runs], text);
         let text = "single run, no interval: small differences may be chance";
-        check(confidence, 1, &[exact.clone()], text);
-        check(confidence, 3, &[exact.clone()], "from 3 runs, no interval recorded");
+        check(confidence, 1, std::slice::from_ref(&exact), text);
+        check(confidence, 3, std::slice::from_ref(&exact), "from 3 runs, no interval recorded");
         check(Spread::Range, 3, &[exact], "all 3 runs gave equal values");
     }
 }
