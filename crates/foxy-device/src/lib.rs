@@ -43,4 +43,4 @@ pub use reader::{KeptFiles, Reader};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads, Writes};
 pub use traced::{KindCounts, Trace, TraceCounts, TraceRecord, Traced};
-pub use uring::{Uring, UringError};
+pub use uring::{ReadRing, Uring, UringError};

@@ -1,10 +1,10 @@
-//! Reads file content from the page cache on any thread. A read neither uses the device's thread
-//! nor waits for the disk. If the content is not cached (a miss), the reader skips some of the next
+//! Reads file content on any thread, without the device's thread. [`Reader::read`] reads only from
+//! the page cache, so it never waits for the disk. A [`crate::ReadRing`] reads the same files. If the content is not cached (a miss), the reader skips some of the next
 //! reads, because each attempt costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, IoOutput, range_end};
-use crate::open_file::Files;
+use crate::open_file::{Files, OpenFile};
 use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub struct Reader(Arc<ReaderShared>);
 struct ReaderShared {
     files: Arc<Files>,
     pause: Pause,
+    for_rings: bool,
 }
 
 impl fmt::Debug for Reader {
@@ -55,7 +56,24 @@ impl Reader {
     }
 
     pub(crate) fn new(files: Arc<Files>) -> Self {
-        Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
+        Self(Arc::new(ReaderShared { files, pause: Pause::default(), for_rings: false }))
+    }
+
+    /// Returns a reader of the same files that threads with a [`crate::ReadRing`] may use for it.
+    pub(crate) fn for_rings(self) -> Self {
+        let (files, pause) = (Arc::clone(&self.0.files), Pause::default());
+        Self(Arc::new(ReaderShared { files, pause, for_rings: true }))
+    }
+
+    /// Whether the device uses io_uring, so that other threads may read its files with rings of
+    /// their own.
+    #[must_use]
+    pub fn is_for_rings(&self) -> bool {
+        self.0.for_rings
+    }
+
+    pub(crate) fn file(&self, file: FileId) -> Option<Arc<OpenFile>> {
+        self.0.files.get(file)
     }
 
     /// Returns all `length` bytes from `offset` if they are in the page cache. Returns `None` if a

@@ -1,11 +1,9 @@
 //! A device for a real disk with io_uring. One system call submits many reads, writes and syncs
 //! (transfers). A separate thread performs operations on paths, with the code of
 //! [`crate::threads`]. [`UringError`] lists the reasons why io_uring may not run.
-//!
-//! Memory safety: each transfer has a slot that owns its buffer and its descriptor. The slot owns
-//! them before the kernel receives the transfer. It keeps them until the transfer's completion was
-//! taken from the ring, even if the device is dropped.
 
+mod queue;
+mod read_ring;
 mod slots;
 
 use crate::buffer::IoBuffer;
@@ -15,24 +13,17 @@ use crate::reader::Reader;
 use crate::root::Root;
 use crate::threads::{DirectIo, Threads};
 use foxy_base::Instant;
-use io_uring::{IoUring, Probe, opcode, squeue, types};
+use io_uring::{IoUring, Probe, opcode};
+use queue::Queue;
+pub use read_ring::ReadRing;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use slots::{After, Slots, Transfer, Work};
-use std::collections::VecDeque;
+use slots::{Transfer, Work};
 use std::fmt;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// Marks the completion of a poll of the bell, the eventfd that wakes the device's thread. The user
-/// data of all other completions is a slot number, which is never this large.
-const BELL: u64 = u64::MAX;
-
-/// Longest wait in the kernel, because the kernel rejects waits of more than 2^63 seconds. A wait
-/// may end earlier.
-const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reason why a [`Uring`] cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,17 +70,7 @@ impl std::error::Error for UringError {}
 
 /// A device that uses io_uring.
 pub struct Uring {
-    ring: IoUring,
-    slots: Slots,
-    /// Numbers of the transfers whose next entry is not in the submission queue of the ring yet.
-    backlog: VecDeque<u32>,
-    /// Number of entries of transfers in the ring or in the kernel. The entry that polls the bell
-    /// does not count.
-    started: usize,
-    /// Maximum number of transfers in the ring or in the kernel. Further transfers wait in
-    /// `backlog`.
-    depth: usize,
-    finished: Vec<IoDone>,
+    queue: Queue,
     names: Threads,
     bell: Arc<Bell>,
     /// Whether the ring or the kernel has an entry that polls the bell (the eventfd that wakes the
@@ -114,25 +95,14 @@ impl Uring {
     /// Returns a [`UringError`] if the kernel has no suitable io_uring. In this case nothing stays
     /// open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
-        let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
         // Add one entry for the poll of the bell, the eventfd that wakes the device's thread.
-        let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
+        let ring = IoUring::new(depth.saturating_add(1)).map_err(setup_error)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
         let bell = Arc::new(Bell::new().map_err(|error| helper(error.into()))?);
         let names = Threads::for_owner(root, 1, direct, Bell::waker(&bell)).map_err(helper)?;
-        let mut device = Self {
-            ring,
-            slots: Slots::default(),
-            backlog: VecDeque::new(),
-            started: 0,
-            depth: usize::try_from(depth).unwrap_or(usize::MAX),
-            finished: Vec::new(),
-            names,
-            bell,
-            armed: false,
-            heard: false,
-        };
+        let mut device =
+            Self { queue: Queue::new(ring, depth), names, bell, armed: false, heard: false };
         device.try_out()?;
         Ok(device)
     }
@@ -150,98 +120,36 @@ impl Uring {
         let found = self.names.file(file).ok_or(IoError::NotOpen);
         match found.and_then(|file| range_end(work.offset(), length as u64).map(|_| file)) {
             Ok(file) => {
-                let slot = self.slots.insert(Transfer::new(id, file, work, buffer));
-                self.backlog.push_back(slot);
+                self.queue.add(Transfer::new(id, file, work, buffer));
             }
-            Err(error) => self.finished.push(IoDone { id, result: Err(error), buffer }),
+            Err(error) => self.queue.finished.push(IoDone { id, result: Err(error), buffer }),
         }
     }
 
-    /// Moves transfers from the backlog to the ring, as far as the ring has space. The next call of
-    /// `turn` passes them to the kernel.
     fn fill(&mut self) {
         if !self.armed {
-            let watch =
-                opcode::PollAdd::new(types::Fd(self.bell.descriptor().as_raw_fd()), POLL_IN)
-                    .build();
-            self.armed = self.push(watch.user_data(BELL));
+            self.armed = self.queue.watch(self.bell.descriptor());
         }
-        while self.started < self.depth
-            && let Some(&slot) = self.backlog.front()
-        {
-            let entry = self.slots.get_mut(slot).entry().user_data(u64::from(slot));
-            if !self.push(entry) {
-                break;
-            }
-            self.started += 1;
-            self.backlog.pop_front();
-        }
+        self.queue.fill();
     }
 
-    /// Adds an entry to the submission queue of the ring. Returns false if the queue is full.
-    fn push(&mut self, entry: squeue::Entry) -> bool {
-        // SAFETY: the entry's memory and descriptor stay valid until the entry's completion. For a
-        // transfer, its slot owns the buffer and the descriptor, and no other code reads or writes
-        // the buffer. `take_completions` empties the slot only after it took the completion.
-        // `fail_backlog` empties only slots whose entry is not in the ring. If the device is
-        // dropped earlier, `drop` waits for the completion or leaks the slots. For the bell, the
-        // kernel takes its own reference to the file while submitting, and the bell is dropped
-        // after the ring.
-        unsafe { self.ring.submission().push(&entry).is_ok() }
-    }
-
-    /// Passes the entries in the ring to the kernel and collects completions. Blocks until `want`
-    /// transfers have completed or `timeout` has passed.
-    fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
-        let nothing_new = self.ring.submission().is_empty();
-        let submitter = self.ring.submitter();
-        let entered = match timeout {
-            _ if want == 0 && nothing_new => Ok(0),
-            _ if want == 0 => submitter.submit(),
-            None => submitter.submit_and_wait(want),
-            Some(timeout) => {
-                let limit = types::Timespec::from(timeout.min(MAX_WAIT));
-                submitter.submit_with_args(want, &types::SubmitArgs::new().timespec(&limit))
-            }
-        };
-        self.take_completions();
-        match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or missing memory in the kernel ended the call early. A later
-            // call retries.
-            Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
-            Err(error) => Err(error),
+    /// Does a turn of the queue. If the kernel accepts no more entries, all transfers that wait for
+    /// space in the ring fail.
+    fn turn(&mut self, want: usize, timeout: Option<Duration>) {
+        if let Err(error) = self.queue.turn(want, timeout) {
+            self.queue.fail_backlog(error);
         }
-    }
-
-    fn take_completions(&mut self) {
-        for completion in self.ring.completion() {
-            if completion.user_data() == BELL {
-                self.armed = false;
-                self.heard = true;
-                self.bell.silence();
-                continue;
-            }
-            self.started -= 1;
-            let slot =
-                u32::try_from(completion.user_data()).expect("slots are numbered with 32 bits");
-            match self.slots.get_mut(slot).advance(completion.result()) {
-                After::Again => self.backlog.push_front(slot),
-                After::Done(result) => self.finished.push(self.slots.remove(slot).finish(result)),
-            }
-        }
-    }
-
-    /// Fails all transfers that are not in the ring yet, because the kernel accepts no more
-    /// entries.
-    fn fail_backlog(&mut self, error: Errno) {
-        for slot in std::mem::take(&mut self.backlog) {
-            self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
+        if self.queue.take_rang() {
+            self.armed = false;
+            self.heard = true;
+            self.bell.silence();
         }
     }
 }
 
-/// The value of `POLLIN` in poll(2).
-const POLL_IN: u32 = 1;
+fn setup_error(error: std::io::Error) -> UringError {
+    UringError::Setup(error.raw_os_error().unwrap_or(0))
+}
 
 fn check_abilities(ring: &IoUring) -> Result<(), UringError> {
     let mut probe = Probe::new();
@@ -274,10 +182,8 @@ impl Device for Uring {
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
         self.names.reap(now, done);
         self.fill();
-        if let Err(error) = self.turn(0, None) {
-            self.fail_backlog(error);
-        }
-        done.append(&mut self.finished);
+        self.turn(0, None);
+        done.append(&mut self.queue.finished);
     }
 
     fn next_completion(&self) -> Option<Instant> {
@@ -285,17 +191,15 @@ impl Device for Uring {
     }
 
     fn in_flight(&self) -> usize {
-        self.slots.len() + self.finished.len() + self.names.in_flight()
+        self.queue.len() + self.names.in_flight()
     }
 }
 
 impl BlockingDevice for Uring {
     fn wait(&mut self, timeout: Option<Duration>) {
         self.fill();
-        let ready = self.heard || !self.finished.is_empty() || self.names.has_finished();
-        if let Err(error) = self.turn(usize::from(!ready), timeout) {
-            self.fail_backlog(error);
-        }
+        let ready = self.heard || !self.queue.finished.is_empty() || self.names.has_finished();
+        self.turn(usize::from(!ready), timeout);
         self.heard = false;
     }
 
@@ -304,20 +208,7 @@ impl BlockingDevice for Uring {
     }
 
     fn reader(&self) -> Option<Reader> {
-        self.names.reader()
-    }
-}
-
-impl Drop for Uring {
-    /// Finishes all submitted operations before the device is dropped. If the ring fails, leaks the
-    /// buffers, because the kernel may still write into them.
-    fn drop(&mut self) {
-        while !self.slots.is_empty() {
-            self.fill();
-            if self.turn(1, None).is_err() {
-                std::mem::forget(std::mem::take(&mut self.slots));
-            }
-        }
+        self.names.reader().map(Reader::for_rings)
     }
 }
 

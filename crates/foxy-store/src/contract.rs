@@ -284,12 +284,52 @@ pub enum Look {
     Unsure,
 }
 
+/// The bytes that a lookup must read to answer a `get` request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// The open file.
+    pub file: FileId,
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: usize,
+}
+
+/// The first step of a lookup: where the record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// No record is stored under the key.
+    Absent,
+    /// The caller must read these bytes, and pass them to [`Lookup::verify`].
+    At(RecordPlace),
+    /// The lookup cannot decide whether there is a record, as with [`Look::Unsure`].
+    Unsure,
+}
+
 /// Answers `get` requests on any thread. A lookup does not wait for the storage scheme's thread or
-/// for the disk.
+/// for the disk. Between its two steps, the caller reads from the disk. The read may take any time,
+/// and the store may change during the read.
 pub trait Lookup: Send + Sync {
-    /// Looks up a key and reads its record with `read`. A lookup finds the records of all puts that
-    /// the storage scheme has accepted, or returns `Unsure`.
-    fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
+    /// Returns where to read the record of a key. A lookup finds the records of all puts that the
+    /// storage scheme has accepted, or returns `Unsure`.
+    fn find(&self, key: Key) -> Find;
+
+    /// Verifies the bytes that the caller read at `place`, which [`Lookup::find`] returned for
+    /// `key`. Returns `None` if the bytes are not the record, or the record is no longer the newest
+    /// record of the key. The caller must then send the request to the storage scheme.
+    fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record>;
+
+    /// Looks up a key and reads its record with `read`.
+    fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look {
+        let place = match self.find(key) {
+            Find::Absent => return Look::Absent,
+            Find::Unsure => return Look::Unsure,
+            Find::At(place) => place,
+        };
+        let record = read(place.file, place.offset, place.length)
+            .and_then(|buffer| self.verify(key, place, buffer));
+        record.map_or(Look::Unsure, Look::Found)
+    }
 
     /// Reads a record after the store has closed, if the record was on disk then. `read` may wait
     /// for the disk. If another process has overwritten the record since, its checksum is wrong,

@@ -37,8 +37,8 @@ pub mod worth;
 
 pub use beginning::{AnewReason, Beginning};
 pub use contract::{
-    AbsentReason, Answer, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow, Record,
-    RefusedReason, Scheme, Site, StoreReply, StoreRequest, Ticket,
+    AbsentReason, Answer, Find, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow,
+    Record, RecordPlace, RefusedReason, Scheme, Site, StoreReply, StoreRequest, Ticket,
 };
 pub use embedded::{OpenError, PendingAnswer, Store};
 pub use key_map::{KeyMap, KeySet};
@@ -49,7 +49,7 @@ pub use settings::{Newcomers, Recovery, SettingsError, SizeWish, StoreSettings, 
 #[doc(hidden)]
 pub use shard::engine;
 pub use shard::engine::Ask;
-pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
+pub use shard::{Reply, Shard, ShardSettings, StoreHandle, ThreadRing};
 pub use statistics::StoreStatistics;
 pub use status::{OpenStoreError, StoreStatus};
 #[doc(hidden)]

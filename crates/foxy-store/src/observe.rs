@@ -30,18 +30,60 @@ impl Observer {
 }
 
 /// The submission time of the oldest disk operation that is not finished. If the time is long ago,
-/// the disk hangs without an error. Only the store's thread writes this value, but any thread can
-/// read it.
+/// the disk hangs without an error. Any thread can read this value.
+///
+/// The store's thread knows the time of each of its operations. For the reads of all other threads
+/// together, the value is the time since which no read has finished.
 #[derive(Debug, Default)]
-pub struct Owed(AtomicU64);
+pub struct Owed {
+    since: AtomicU64,
+    reads: AtomicU64,
+    read_since: AtomicU64,
+}
 
 impl Owed {
     /// Returns the submission time of the oldest operation in flight, on the store's clock.
     pub fn since(&self) -> Option<Instant> {
-        self.0.load(Relaxed).checked_sub(1).map(Instant)
+        let has_reads = self.reads.load(Relaxed) > 0;
+        let read = has_reads.then(|| Instant(self.read_since.load(Relaxed)));
+        self.since.load(Relaxed).checked_sub(1).map(Instant).into_iter().chain(read).min()
     }
 
     pub(crate) fn set(&self, since: Option<Instant>) {
-        self.0.store(since.map_or(0, |since| since.0.saturating_add(1)), Relaxed);
+        self.since.store(since.map_or(0, |since| since.0.saturating_add(1)), Relaxed);
+    }
+
+    /// Notes that a thread begins a read. Any thread may call this method.
+    pub(crate) fn begin_read(&self, now: Instant) {
+        if self.reads.load(Relaxed) == 0 {
+            self.read_since.store(now.0, Relaxed);
+        }
+        self.reads.fetch_add(1, Relaxed);
+    }
+
+    /// Notes that a read finished that a thread had begun.
+    pub(crate) fn end_read(&self, now: Instant) {
+        self.read_since.store(now.0, Relaxed);
+        self.reads.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_of_other_threads_are_owed_since_the_last_read_finished() {
+        let owed = Owed::default();
+        owed.begin_read(Instant(5));
+        owed.begin_read(Instant(7));
+        assert_eq!(owed.since(), Some(Instant(5)));
+        owed.end_read(Instant(9));
+        assert_eq!(owed.since(), Some(Instant(9)));
+        owed.set(Some(Instant(8)));
+        assert_eq!(owed.since(), Some(Instant(8)));
+        owed.set(None);
+        owed.end_read(Instant(11));
+        assert_eq!(owed.since(), None);
     }
 }

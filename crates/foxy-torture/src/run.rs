@@ -73,6 +73,7 @@ struct Run<'a> {
     lookup: Option<Arc<dyn Lookup>>,
     /// The `get` requests of keys for which a `Look` step had reported that the record is absent.
     looked_absent: HashMap<Ticket, u32>,
+    looks: Vec<look::OpenLook>,
     model: Model,
     now: Instant,
     random: Random,
@@ -95,6 +96,7 @@ impl<'a> Run<'a> {
             observer,
             lookup: None,
             looked_absent: HashMap::new(),
+            looks: Vec::new(),
             model: Model::default(),
             now: Instant::ZERO,
             random,
@@ -171,6 +173,7 @@ impl<'a> Run<'a> {
         self.ready.clear();
         self.in_flight.clear();
         self.looked_absent.clear();
+        self.looks.clear();
         self.buffer_bytes = 0;
         self.observer = Observer::default();
         self.scheme = (self.subject.scheme)(self.random.next_u64(), self.observer.clone());
@@ -239,16 +242,21 @@ impl<'a> Run<'a> {
         within(Bound::BufferBytes, limits.buffer_bytes, self.buffer_bytes as u64)
     }
 
-    /// Lets one event happen: the next completion of the disk, or a deadline of the storage scheme.
-    /// Returns false if no event is due by `until`.
+    /// Lets one event happen: the next step of a look-up, the next completion of the disk, or a
+    /// deadline of the storage scheme. Returns false if no event is due by `until`.
     fn happen(&mut self, until: Instant) -> Result<bool, Violation> {
+        if !self.looks.is_empty() && self.random.chance(0.5) {
+            return self.go_on_with_a_look();
+        }
         self.disk.reap(self.now, &mut self.ready);
         if self.ready.is_empty() {
             let deadline = self.scheme.deadline();
             let completion = self.disk.next_completion();
-            let Some(next) = deadline.into_iter().chain(completion).min() else { return Ok(false) };
+            let Some(next) = deadline.into_iter().chain(completion).min() else {
+                return self.go_on_with_a_look();
+            };
             if next > until {
-                return Ok(false);
+                return self.go_on_with_a_look();
             }
             self.now = self.now.max(next);
             if deadline.is_some_and(|deadline| deadline <= self.now) {

@@ -28,8 +28,9 @@ pub struct Faults {
 pub enum Step {
     /// Sends a `get` of a key.
     Get(u32),
-    /// Looks up a key without a request to the storage scheme, and reads the disk's current
-    /// content. If the result of the look-up is not certain, the step has no effect.
+    /// Looks up a key without a request to the storage scheme, and reads the disk's content. Other
+    /// events may happen before, during and after the read. If the result of the look-up is not
+    /// certain, the scheme gets a request, or the step has no effect.
     Look(u32),
     /// Sends a `put` of a record.
     Put(RecordName),

@@ -209,6 +209,7 @@ pub const CANARIES: &[Subject] = &[
     canary("canary-loses-answers", |_, _| Box::new(Slots::new(Flaw::LosesAnswers))),
     canary("canary-looks-away", |_, _| Box::new(Slots::new(Flaw::LooksAway))),
     canary("canary-looks-back", |_, _| Box::new(Slots::new(Flaw::LooksBack))),
+    canary("canary-looks-once", |_, _| Box::new(Slots::new(Flaw::LooksOnce))),
     Subject {
         name: "canary-stream-packetizer-without-sync",
         scheme: |seed, observer| {

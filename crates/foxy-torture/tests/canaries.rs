@@ -82,6 +82,11 @@ fn a_look_that_gives_an_older_record_is_caught() {
 }
 
 #[test]
+fn a_look_that_does_not_check_the_key_after_its_read_is_caught() {
+    caught("canary-looks-once", 8, |violation| matches!(violation, Violation::OtherKey { .. }));
+}
+
+#[test]
 fn a_scheme_of_the_store_that_syncs_nothing_is_caught() {
     caught("canary-ufs-without-sync", 24, |violation| matches!(violation, Violation::CameBack(_)));
     caught("canary-stream-packetizer-without-sync", 24, |violation| {

@@ -23,6 +23,16 @@ pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
+    /// Reads a record, if the calling thread can do so without the store's thread and with little
+    /// memory. Otherwise returns `reply` as an error.
+    fn get_here(&self, _key: Key, reply: Reply) -> Result<(), Reply> {
+        Err(reply)
+    }
+    /// Whether [`Self::get_here`] may read from the disk, if the thread has a
+    /// [`foxy_store::ThreadRing`].
+    fn is_for_rings(&self) -> bool {
+        false
+    }
     /// Stores a record.
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply);
     /// Removes a record durably.
@@ -124,10 +134,26 @@ impl Storage {
         if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }
 
+    pub(crate) fn is_for_rings(&self) -> bool {
+        self.store.is_for_rings()
+    }
+
     fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {
-        let (sender, receiver) = oneshot::channel();
-        self.store.get(key, Box::new(move |answer| drop(sender.send(answer))));
+        let (reply, receiver) = waiting();
+        self.store.get(key, reply);
         receiver
+    }
+
+    /// Reads a record. Waits for a place among the reads in progress, unless this thread can read
+    /// the record itself.
+    async fn ask_in_turn(&self, key: Key) -> Option<Answer> {
+        let (reply, receiver) = waiting();
+        if let Err(reply) = self.store.get_here(key, reply) {
+            let _place = self.reads.acquire().await.ok()?;
+            self.store.get(key, reply);
+            return receiver.await.ok();
+        }
+        receiver.await.ok()
     }
 
     async fn record(
@@ -136,11 +162,7 @@ impl Storage {
         key: Key,
         counters: &Counters,
     ) -> Result<Option<Record>, StoreSilent> {
-        let answer = async {
-            let _place = self.reads.acquire().await.ok()?;
-            self.ask(key).await.ok()
-        };
-        let Ok(answer) = tokio::time::timeout(patience, answer).await else {
+        let Ok(answer) = tokio::time::timeout(patience, self.ask_in_turn(key)).await else {
             counters.add(Counter::StoreTimeouts, 1);
             return Err(StoreSilent);
         };
@@ -217,9 +239,23 @@ impl Storage {
     }
 }
 
+/// Returns a callback, and the receiver of its answer.
+fn waiting() -> (Reply, oneshot::Receiver<Answer>) {
+    let (sender, receiver) = oneshot::channel();
+    (Box::new(move |answer| drop(sender.send(answer))), receiver)
+}
+
 impl ObjectStore for foxy_store::StoreHandle {
     fn get(&self, key: Key, reply: Reply) {
         Self::get(self, key, reply);
+    }
+
+    fn get_here(&self, key: Key, reply: Reply) -> Result<(), Reply> {
+        Self::get_here(self, key, reply)
+    }
+
+    fn is_for_rings(&self) -> bool {
+        Self::is_for_rings(self)
     }
 
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {

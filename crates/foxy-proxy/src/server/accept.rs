@@ -1,6 +1,7 @@
 //! Accepts the client connections of a worker, counts them, and ends them when the proxy stops. A
 //! worker is a thread that serves clients.
 
+use crate::cache::Storage;
 use crate::core::addresses::proxy_header::{self, ProxiedClient};
 use crate::core::addresses::transparency::original_destination;
 use crate::core::counters::{Counter, Counters};
@@ -11,6 +12,7 @@ use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, ConnectionState};
+use crate::server::disk_reads;
 use crate::server::listener::{Acceptor, ListenerKind, WorkerListener};
 use crate::server::moving;
 use crate::upstream::{UpstreamClient, probing};
@@ -50,6 +52,8 @@ pub(crate) async fn run_worker(
         UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy, &counters);
     let clients = Rc::new(Clients::default());
     tokio::task::spawn_local(give_memory_back(Rc::clone(&clients), shared.settings.give_back));
+    let is_for_rings = shared.cache.storage().is_some_and(Storage::is_for_rings);
+    tokio::task::spawn_local(disk_reads::run(is_for_rings));
     if let Some(origins) = shared.settings.mode.origins().filter(|_| is_first) {
         tokio::task::spawn_local(probing::run(upstream.clone(), origins.clone()));
     }

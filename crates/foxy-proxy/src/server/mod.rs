@@ -4,6 +4,7 @@
 pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod connection;
+mod disk_reads;
 pub(crate) mod dispatch;
 mod gauges;
 pub mod handle;

@@ -5,12 +5,16 @@
 #[doc(hidden)]
 pub mod engine;
 mod mailbox;
+mod thread_ring;
+
+pub use thread_ring::ThreadRing;
 
 #[cfg(test)]
 mod tests;
 
 use crate::contract::{
-    AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
+    AbsentReason, Answer, Find, Key, Lookup, PlacementHint, Record, RecordPlace, RefusedReason,
+    Scheme,
 };
 use crate::map::{LayoutVisit, PlacedRecord};
 use crate::observe::Observer;
@@ -19,7 +23,7 @@ use crate::shard::mailbox::{Attention, MAX_DOZE, Mailbox};
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
-use foxy_device::{BlockingDevice, KeptFiles, Reader, Waker};
+use foxy_device::{BlockingDevice, IoBuffer, KeptFiles, Reader, Waker};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
@@ -134,17 +138,77 @@ struct Shared {
 impl StoreHandle {
     /// Requests a record. `reply` receives the answer.
     pub fn get(&self, key: Key, reply: Reply) {
-        let answer = match self.0.look(key) {
-            Look::Absent => Answer::Absent(AbsentReason::NotIndexed),
-            Look::Found(record) => Answer::Found(record),
-            Look::Unsure => match self.0.read_lent(key) {
-                Some(record) => Answer::Found(record),
-                None => return self.ask(Ask::Get(key), reply),
-            },
+        if let Err(reply) = self.get_here(key, reply) {
+            self.get_elsewhere(key, reply);
+        }
+    }
+
+    /// Requests a record, if the calling thread can answer the request: the record is absent, small
+    /// and in the page cache, or small and the thread has a [`ThreadRing`]. With a ring, `reply`
+    /// receives the answer in a later turn.
+    ///
+    /// # Errors
+    /// Returns `reply` if only the store's thread can answer.
+    pub fn get_here(&self, key: Key, reply: Reply) -> Result<(), Reply> {
+        let (place, reader) = match (self.0.find(key), &self.0.reader) {
+            (Find::Absent, _) => {
+                self.answer(Answer::Absent(AbsentReason::NotIndexed), reply);
+                return Ok(());
+            }
+            (Find::At(place), Some(reader)) => (place, reader),
+            _ => return Err(reply),
         };
         let statistics = &self.0.observer.statistics;
-        statistics.count_answer(RequestKind::Get, &answer);
-        statistics.read_at_once.add_shared(u64::from(matches!(answer, Answer::Found(_))));
+        if let Some(buffer) = reader.read(place.file, place.offset, place.length) {
+            let Some(record) = self.0.verify(key, place, buffer) else { return Err(reply) };
+            statistics.read_at_once.add_shared(1);
+            self.answer(Answer::Found(record), reply);
+            return Ok(());
+        }
+        if !thread_ring::has_room(reader, place.length) {
+            return Err(reply);
+        }
+        statistics.reads.add_shared(1);
+        statistics.read_bytes.add_shared(place.length as u64);
+        let read = OwnRead::begin(self.clone());
+        let then = Box::new(move |buffer| read.store().was_read(key, place, buffer, reply));
+        thread_ring::begin(reader, place, then);
+        Ok(())
+    }
+
+    /// Whether the store's device uses io_uring, so that threads with a [`ThreadRing`] read records
+    /// themselves.
+    pub fn is_for_rings(&self) -> bool {
+        self.0.reader.as_ref().is_some_and(Reader::is_for_rings)
+    }
+
+    /// Answers a get after this thread has read the bytes at `place`. If the read failed or the
+    /// bytes are not the record, the store's thread reads again, and reports the reason.
+    fn was_read(&self, key: Key, place: RecordPlace, buffer: Option<IoBuffer>, reply: Reply) {
+        let is_open = self.0.lock().is_open();
+        let record = buffer.filter(|_| is_open).and_then(|it| self.0.verify(key, place, it));
+        match record {
+            Some(record) => {
+                self.0.observer.statistics.read_by_caller.add_shared(1);
+                self.answer(Answer::Found(record), reply);
+            }
+            None => self.get_elsewhere(key, reply),
+        }
+    }
+
+    /// Requests a record that the calling thread cannot read itself.
+    fn get_elsewhere(&self, key: Key, reply: Reply) {
+        match self.0.read_lent(key) {
+            Some(record) => {
+                self.0.observer.statistics.read_at_once.add_shared(1);
+                self.answer(Answer::Found(record), reply);
+            }
+            None => self.ask(Ask::Get(key), reply),
+        }
+    }
+
+    fn answer(&self, answer: Answer, reply: Reply) {
+        self.0.observer.statistics.count_answer(RequestKind::Get, &answer);
         reply(answer);
     }
 
@@ -241,6 +305,28 @@ impl StoreHandle {
     }
 }
 
+/// A read in progress that a thread does itself. Dropping it ends the read, also if the thread ends
+/// earlier than the read.
+struct OwnRead(StoreHandle);
+
+impl OwnRead {
+    fn begin(store: StoreHandle) -> Self {
+        store.0.observer.owed.begin_read((store.0.settings.clock)());
+        Self(store)
+    }
+
+    const fn store(&self) -> &StoreHandle {
+        &self.0
+    }
+}
+
+impl Drop for OwnRead {
+    fn drop(&mut self) {
+        let shared = &self.0.0;
+        shared.observer.owed.end_read((shared.settings.clock)());
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Mailbox> {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
@@ -248,16 +334,16 @@ impl Shared {
 
     /// Looks up a key on the caller's thread. As long as a put of the key is in the mailbox,
     /// returns `Unsure`: the storage scheme must process the put before the get.
-    fn look(&self, key: Key) -> Look {
-        let Some(lookup) = &self.lookup else { return Look::Unsure };
+    fn find(&self, key: Key) -> Find {
+        let Some(lookup) = &self.lookup else { return Find::Unsure };
         let mailbox = self.lock();
         let settled = mailbox.is_open() && !mailbox.awaits(key);
         drop(mailbox);
-        if !settled {
-            return Look::Unsure;
-        }
-        lookup
-            .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
+        if settled { lookup.find(key) } else { Find::Unsure }
+    }
+
+    fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record> {
+        self.lookup.as_ref()?.verify(key, place, buffer)
     }
 
     fn read_lent(&self, key: Key) -> Option<Record> {

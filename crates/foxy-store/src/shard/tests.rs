@@ -1,7 +1,7 @@
 //! Tests the shard: answers from another thread, full mailboxes, panics and closing.
 
 use super::*;
-use crate::contract::{Outbox, ReadNow, StoreRequest};
+use crate::contract::{Outbox, StoreRequest};
 use crate::settings::REMOVAL_FACTOR;
 use crate::settings::StoreSettings;
 use crate::testing::{Intercept, Intercepted};
@@ -134,8 +134,12 @@ struct Empty(Held);
 struct Nothing;
 
 impl Lookup for Nothing {
-    fn look(&self, _: Key, _: &mut ReadNow<'_>) -> Look {
-        Look::Absent
+    fn find(&self, _: Key) -> Find {
+        Find::Absent
+    }
+
+    fn verify(&self, _: Key, _: RecordPlace, _: IoBuffer) -> Option<Record> {
+        None
     }
 }
 

@@ -30,4 +30,8 @@ pub enum Flaw {
     /// Returns the first record of the key for a look-up, instead of the newest. A look-up reads
     /// the store directly, without sending the storage scheme a request.
     LooksBack,
+    /// Checks the key of a record only before the read of a look-up. During the read, another record
+    /// may replace it. A look-up reads the store directly, without sending the storage scheme a
+    /// request.
+    LooksOnce,
 }

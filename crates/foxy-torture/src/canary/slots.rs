@@ -8,7 +8,7 @@ use super::slot::{self, HEADER, SLOT};
 use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 use foxy_store::{
-    AbsentReason, Answer, Key, Look, Lookup, Outbox, ReadNow, Record, RefusedReason, Scheme,
+    AbsentReason, Answer, Find, Key, Lookup, Outbox, Record, RecordPlace, RefusedReason, Scheme,
     StoreRequest, Ticket,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -42,6 +42,7 @@ pub struct Slots {
     doubted: HashSet<u64>,
     served: HashMap<Key, Record>,
     first: Arc<LooksBack>,
+    owners: Arc<LooksOnce>,
 }
 
 impl Slots {
@@ -58,6 +59,7 @@ impl Slots {
             doubted: HashSet::new(),
             served: HashMap::new(),
             first: Arc::default(),
+            owners: Arc::default(),
         }
     }
 
@@ -126,6 +128,7 @@ impl Slots {
         answer: Answer,
         out: &mut Outbox,
     ) {
+        self.owners.lose(key);
         self.work = SlotWork::Writing(ticket, key, answer);
         self.submit(IoOp::Write { file: FILE, offset: offset_of(key), buffer }, out);
     }
@@ -184,6 +187,9 @@ impl Slots {
     }
 
     fn finish(&mut self, ticket: Ticket, key: Key, answer: Answer, out: &mut Outbox) {
+        if answer == Answer::Stored {
+            self.owners.stores(key);
+        }
         self.doubted.remove(&slot_of(key));
         out.reply(ticket, answer);
     }
@@ -247,6 +253,7 @@ impl Scheme for Slots {
         match self.flaw {
             Flaw::LooksAway => Some(Arc::new(LooksAway)),
             Flaw::LooksBack => Some(Arc::clone(&self.first) as Arc<dyn Lookup>),
+            Flaw::LooksOnce => Some(Arc::clone(&self.owners) as Arc<dyn Lookup>),
             _ => None,
         }
     }
@@ -255,8 +262,12 @@ impl Scheme for Slots {
 struct LooksAway;
 
 impl Lookup for LooksAway {
-    fn look(&self, _: Key, _: &mut ReadNow<'_>) -> Look {
-        Look::Absent
+    fn find(&self, _: Key) -> Find {
+        Find::Absent
+    }
+
+    fn verify(&self, _: Key, _: RecordPlace, _: IoBuffer) -> Option<Record> {
+        None
     }
 }
 
@@ -271,10 +282,45 @@ impl LooksBack {
 }
 
 impl Lookup for LooksBack {
-    fn look(&self, key: Key, _: &mut ReadNow<'_>) -> Look {
+    fn find(&self, key: Key) -> Find {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get(&key).map_or(Look::Unsure, |record| Look::Found(record.clone()))
+        if first.contains_key(&key) { Find::At(place_of(key)) } else { Find::Unsure }
     }
+
+    fn verify(&self, key: Key, _: RecordPlace, _: IoBuffer) -> Option<Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+}
+
+/// The key of the record in each slot that no write is changing. A look-up checks the key only
+/// before its read.
+#[derive(Debug, Default)]
+struct LooksOnce(Mutex<HashMap<u64, Key>>);
+
+impl LooksOnce {
+    fn lose(&self, key: Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&slot_of(key));
+    }
+
+    fn stores(&self, key: Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(slot_of(key), key);
+    }
+}
+
+impl Lookup for LooksOnce {
+    fn find(&self, key: Key) -> Find {
+        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owns = owners.get(&slot_of(key)) == Some(&key);
+        if owns { Find::At(place_of(key)) } else { Find::Unsure }
+    }
+
+    fn verify(&self, key: Key, _: RecordPlace, buffer: IoBuffer) -> Option<Record> {
+        slot::decode(key, &buffer.freeze(), Flaw::LooksOnce)
+    }
+}
+
+fn place_of(key: Key) -> RecordPlace {
+    RecordPlace { file: FILE, offset: offset_of(key), length: SLOT }
 }
 
 fn slot_of(key: Key) -> u64 {

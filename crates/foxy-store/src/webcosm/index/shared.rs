@@ -1,23 +1,24 @@
 //! Shares the index between the store's thread and lookups, which answer `get` requests on other
 //! threads. Each call locks the index briefly. A lookup can answer that a key has no record, or
-//! read a small record from the page cache. All other gets go to the store's thread.
+//! let its caller read a small record. All other gets go to the store's thread.
 //!
-//! A lookup never returns a wrong record. It verifies the bytes that it reads. After the read, it
-//! checks that the index still leads to the same record. The store's thread changes the index
-//! before it answers a replacement or removal, so a lookup after that answer does not find the old
-//! record.
+//! A lookup never returns a wrong record. After the read, it searches the index again, and verifies
+//! the bytes against the segment that the place then has. So it does not matter how long the read
+//! took. The store's thread changes the index before it answers a replacement or removal, so a
+//! lookup after that answer does not find the old record.
 
-use crate::contract::{Key, Look, Lookup, ReadNow, Record};
+use crate::contract::{Find, Key, Lookup, ReadNow, Record, RecordPlace};
 use crate::map::LayoutView;
 use crate::record::Secret;
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::format::location::{Location, SlotContent, Slots};
 use crate::webcosm::index::{Index, IndexEntry, Tag};
 use crate::webcosm::log_view::LogView;
-use foxy_device::FileId;
+use foxy_device::{FileId, IoBuffer};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Largest record in bytes that a lookup reads. A longer copy from the page cache would delay the
@@ -39,7 +40,12 @@ pub struct SharedIndex {
     shown: Cell<[LogView; 2]>,
 }
 
-pub(in crate::webcosm) struct SharedState(Mutex<Content>);
+pub(in crate::webcosm) struct SharedState {
+    content: Mutex<Content>,
+    /// Number of bytes in the records that lookups found since the last call of
+    /// [`SharedIndex::take_found`].
+    found: AtomicU64,
+}
 
 pub(in crate::webcosm) struct Content {
     pub index: Index,
@@ -59,9 +65,6 @@ pub(in crate::webcosm) struct Content {
     /// Whether lookups may count uses of records. If true, the store's thread will later write the
     /// use counters to disk.
     lookups_count: bool,
-    /// Number of bytes in the records that lookups found since the last call of
-    /// [`SharedIndex::take_found`].
-    found: u64,
 }
 
 impl Content {
@@ -74,7 +77,6 @@ impl Content {
             complete: None,
             lent: None,
             lookups_count: false,
-            found: 0,
         }
     }
 
@@ -97,7 +99,7 @@ impl SharedIndex {
         let content = Mutex::new(Content::new(geometry));
         Self {
             bits: geometry.partition_bits,
-            state: Arc::new(SharedState(content)),
+            state: Arc::new(SharedState { content, found: AtomicU64::new(0) }),
             shown: Cell::default(),
         }
     }
@@ -156,7 +158,7 @@ impl SharedIndex {
     /// Returns the number of bytes in the records that lookups found since the last call of this
     /// method.
     pub fn take_found(&self) -> u64 {
-        std::mem::take(&mut self.lock().found)
+        self.state.found.swap(0, Relaxed)
     }
 
     /// Notes that a record with this tag (shortened key) waits in memory to be written.
@@ -247,59 +249,56 @@ impl SharedIndex {
 
 impl SharedState {
     pub fn lock(&self) -> MutexGuard<'_, Content> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the index. Returns `None` if another thread has the lock, because lookups never wait.
+    /// Locks the index. Returns `None` if another thread has the lock, because lookups never wait
+    /// before a read.
     fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
-        self.0.try_lock().ok()
+        self.content.try_lock().ok()
     }
+}
 
-    /// Returns where to read the record of a key from the file. If no read is needed or allowed,
+impl Content {
+    /// Returns where the record of a key is. If the record is absent, or lookups must not read it,
     /// returns the result of the lookup as `Err`.
-    fn find(&self, key: Key) -> Result<(Readable, Tag, IndexEntry, Location), Look> {
-        let content = self.try_lock().ok_or(Look::Unsure)?;
-        let readable = content.complete.ok_or(Look::Unsure)?;
-        let tag = content.index.tag(key.hash(readable.salt));
-        if content.buffered.contains(&tag) {
-            return Err(Look::Unsure);
+    fn find(&self, key: Key) -> Result<(Readable, Tag, Location), Find> {
+        let readable = self.complete.ok_or(Find::Unsure)?;
+        let tag = self.index.tag(key.hash(readable.salt));
+        if self.buffered.contains(&tag) {
+            return Err(Find::Unsure);
         }
-        let entry = content.index.get(tag).ok_or(Look::Absent)?;
-        let location = content.slots.location(entry);
+        let location = self.slots.location(self.index.get(tag).ok_or(Find::Absent)?);
         let is_small = location.length <= MAX_LOOKUP_BYTES;
-        if is_small && content.lookups_count {
-            Ok((readable, tag, entry, location))
-        } else {
-            Err(Look::Unsure)
-        }
-    }
-
-    /// Returns whether the index still leads to the record that was read. If so, counts a use of
-    /// the record.
-    fn is_current(&self, tag: Tag, place: u64, length: usize) -> bool {
-        let Some(mut content) = self.try_lock() else { return false };
-        let is_same = content.index.get(tag).is_some_and(|entry| entry.place == place);
-        if content.complete.is_none() || !is_same || content.buffered.contains(&tag) {
-            return false;
-        }
-        content.index.touch(tag);
-        content.found += length as u64;
-        true
+        if is_small { Ok((readable, tag, location)) } else { Err(Find::Unsure) }
     }
 }
 
 impl Lookup for SharedState {
-    fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look {
-        let (Readable { secret, file, .. }, tag, entry, location) = match self.find(key) {
-            Ok(found) => found,
-            Err(look) => return look,
-        };
-        // If the read or a check fails, the store's thread must answer the get. The write of the
-        // record may still be in flight.
-        let record = read(file, location.offset, location.length)
-            .and_then(|buffer| location.record(key, buffer, &secret).ok())
-            .filter(|record| self.is_current(tag, entry.place, record.len()));
-        record.map_or(Look::Unsure, Look::Found)
+    fn find(&self, key: Key) -> Find {
+        let Some(content) = self.try_lock() else { return Find::Unsure };
+        match content.find(key) {
+            Ok(_) if !content.lookups_count => Find::Unsure,
+            Ok((Readable { file, .. }, _, Location { offset, length, .. })) => {
+                Find::At(RecordPlace { file, offset, length })
+            }
+            Err(find) => find,
+        }
+    }
+
+    /// If the index still leads to the place, counts a use of the record. If the check then fails,
+    /// the store's thread must answer the get: the write of the record may still be in flight.
+    fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record> {
+        let mut content = self.lock();
+        let (Readable { secret, file, .. }, tag, location) = content.find(key).ok()?;
+        if place != (RecordPlace { file, offset: location.offset, length: location.length }) {
+            return None;
+        }
+        content.index.touch(tag);
+        drop(content);
+        let record = location.record(key, buffer, &secret).ok()?;
+        self.found.fetch_add(record.len() as u64, Relaxed);
+        Some(record)
     }
 
     fn read_lent(&self, key: Key, read: &mut ReadNow<'_>) -> Option<Record> {

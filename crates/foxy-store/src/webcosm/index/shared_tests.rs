@@ -1,7 +1,7 @@
 //! Tests the results of lookups while records are added, replaced and removed.
 
 use super::*;
-use crate::contract::Record;
+use crate::contract::{Look, ReadNow, Record};
 use crate::layout::PAGE;
 use crate::webcosm::index::Extent;
 use foxy_device::IoBuffer;
@@ -82,11 +82,12 @@ fn lookups_return_a_readable_record_and_count_its_use() {
 
 #[test]
 fn lookups_drop_a_record_that_changed_during_the_read() {
-    let changes: [fn(&SharedIndex, Tag, IndexEntry); 4] = [
+    let changes: [fn(&SharedIndex, Tag, IndexEntry); 5] = [
         |index, tag, known| assert!(index.remove_at(tag, known.place)),
         |index, tag, known| index.insert(tag, IndexEntry { place: known.place + 1, ..known }),
         |index, tag, _| index.buffer(tag),
         |index, _, _| index.set_complete(None),
+        |index, _, _| index.set_slot(1, SlotContent { sequence: 2, incarnation: LIFE }),
     ];
     for change in changes {
         let (index, tag, known) = index();

@@ -276,7 +276,7 @@ impl ObjectStore for StoreSet {
         };
         let Some(directory) = &inner.directory else {
             let (store, key) = inner.out.place(key, home);
-            return inner.get_from(store, key, reply);
+            return inner.members[store].store.get(key, reply);
         };
         match directory.find(key) {
             Some(store) if inner.out.is_out(store) => {
@@ -290,6 +290,21 @@ impl ObjectStore for StoreSet {
                 inner.search(order, key, AbsentReason::NotIndexed, reply);
             }
         }
+    }
+
+    fn get_here(&self, key: Key, reply: Reply) -> Result<(), Reply> {
+        let inner = &self.0;
+        match (&inner.directory, inner.home(key, inner.members.len())) {
+            (None, Some(home)) => {
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.get_here(key, reply)
+            }
+            _ => Err(reply),
+        }
+    }
+
+    fn is_for_rings(&self) -> bool {
+        self.0.members.iter().any(|member| member.store.is_for_rings())
     }
 
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {

@@ -1,0 +1,132 @@
+//! The io_uring of the calling thread. With it, a thread that gets records reads them from the disk
+//! itself, and the store's thread need not wake. [`ThreadRing`] explains the use.
+
+use crate::contract::RecordPlace;
+use foxy_device::{IoBuffer, IoDone, IoId, IoOutput, ReadRing, Reader, UringError};
+use std::cell::RefCell;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::task::Waker;
+
+/// Receives the bytes of a read, or `None` if the read failed or returned too few bytes.
+pub(super) type Then = Box<dyn FnOnce(Option<IoBuffer>)>;
+
+thread_local! {
+    static RING: RefCell<Option<Ring>> = const { RefCell::new(None) };
+}
+
+struct Ring {
+    reads: ReadRing,
+    /// The receivers of the reads in progress. The index is the `IoId` of the read.
+    waiting: Vec<Option<Then>>,
+    free: Vec<usize>,
+    done: Vec<IoDone>,
+    /// Wakes the task that calls [`ThreadRing::turn`]. `None` after it was woken.
+    waker: Option<Waker>,
+}
+
+impl Ring {
+    fn take(&mut self, IoId(id): IoId) -> Option<Then> {
+        let index = usize::try_from(id).ok()?;
+        let then = self.waiting.get_mut(index)?.take()?;
+        self.free.push(index);
+        Some(then)
+    }
+
+    fn begin(&mut self, reader: &Reader, place: RecordPlace, then: Then) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.waiting.push(None);
+            self.waiting.len() - 1
+        });
+        self.waiting[index] = Some(then);
+        let RecordPlace { file, offset, length } = place;
+        self.reads.begin(IoId(index as u64), reader, file, offset, length);
+    }
+}
+
+/// An io_uring for the calling thread. As long as this value exists, gets of small records on this
+/// thread read through it, from stores whose device uses io_uring. The thread must then call
+/// [`ThreadRing::turn`] when the waker of the last turn wakes, and when the bell rings.
+#[derive(Debug)]
+pub struct ThreadRing(PhantomData<*const ()>);
+
+impl ThreadRing {
+    /// Opens a ring for this thread, which must not have a ring yet.
+    ///
+    /// # Errors
+    /// Returns a [`UringError`] if the kernel has no suitable io_uring.
+    pub fn open() -> Result<Self, UringError> {
+        let (reads, waiting) = (ReadRing::new()?, Vec::new());
+        let ring = Ring { reads, waiting, free: Vec::new(), done: Vec::new(), waker: None };
+        RING.set(Some(ring));
+        Ok(Self(PhantomData))
+    }
+
+    /// Returns an eventfd that signals when a turn may find a finished read. It is for an
+    /// edge-triggered epoll: nobody reads it.
+    ///
+    /// # Errors
+    /// Returns an error if the process has no free descriptor.
+    pub fn bell(&self) -> io::Result<OwnedFd> {
+        RING.with_borrow(|ring| match ring {
+            Some(ring) => ring.reads.bell(),
+            None => Err(io::ErrorKind::NotFound.into()),
+        })
+    }
+
+    /// Passes all reads that began after the last turn to the kernel, and answers the gets whose
+    /// reads have finished. Wakes `waker` when the next read begins.
+    pub fn turn(&self, waker: &Waker) {
+        let Some((mut done, has_more)) = RING.with_borrow_mut(|ring| {
+            let ring = ring.as_mut()?;
+            let mut done = std::mem::take(&mut ring.done);
+            let has_more = ring.reads.turn(&mut done);
+            ring.waker.get_or_insert_with(|| waker.clone());
+            Some((done, has_more))
+        }) else {
+            return;
+        };
+        if has_more {
+            waker.wake_by_ref();
+        }
+        for IoDone { id, result, buffer } in done.drain(..) {
+            let then = RING.with_borrow_mut(|ring| ring.as_mut()?.take(id));
+            let whole = |buffer: &IoBuffer| result == Ok(IoOutput::Moved { count: buffer.len() });
+            // The receiver may begin another read, so the ring must not be borrowed here.
+            if let Some(then) = then {
+                then(buffer.filter(whole));
+            }
+        }
+        RING.with_borrow_mut(|ring| {
+            if let Some(ring) = ring {
+                ring.done = done;
+            }
+        });
+    }
+}
+
+impl Drop for ThreadRing {
+    fn drop(&mut self) {
+        drop(RING.take());
+    }
+}
+
+/// Whether the calling thread has a ring with space for a read of `length` bytes, and `reader`
+/// permits to use it.
+pub(super) fn has_room(reader: &Reader, length: usize) -> bool {
+    reader.is_for_rings()
+        && RING.with_borrow(|ring| ring.as_ref().is_some_and(|ring| ring.reads.has_room(length)))
+}
+
+/// Begins a read on the ring of the calling thread. `then` receives the bytes in a later turn.
+pub(super) fn begin(reader: &Reader, place: RecordPlace, then: Then) {
+    let waker = RING.with_borrow_mut(|ring| {
+        let ring = ring.as_mut()?;
+        ring.begin(reader, place, then);
+        ring.waker.take()
+    });
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
