@@ -182,13 +182,18 @@ impl Cache {
     }
 
     pub(crate) async fn part(&self, base: &CacheKey, counters: &Counters) -> Option<FoundPart> {
-        let (key, watch) = (base.part(), self.watch(base));
+        let key = base.part();
         if let Some(found) = self.held(&key) {
             let Cached::Response(stored) = found else { return None };
             return Some(FoundPart { stored, source: HitSource::Memory });
         }
-        let Ok(Some(Entry::Response(stored))) = self.storage.as_ref()?.entry(&key, counters).await
-        else {
+        let storage = self.storage.as_ref()?;
+        // Nearly all URLs have no part.
+        if storage.lacks(&key) {
+            return None;
+        }
+        let watch = self.watch(base);
+        let Ok(Some(Entry::Response(stored))) = storage.entry(&key, counters).await else {
             return None;
         };
         let stored = Arc::new(*stored);

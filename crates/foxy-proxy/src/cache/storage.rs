@@ -28,6 +28,10 @@ pub trait ObjectStore: Send + Sync {
     fn get_here(&self, _key: Key, reply: Reply) -> Result<(), Reply> {
         Err(reply)
     }
+    /// Whether the store certainly has no record under this key. Never waits.
+    fn lacks(&self, _key: Key) -> bool {
+        false
+    }
     /// Whether [`Self::get_here`] may read from the disk, if the thread has a
     /// [`foxy_store::ThreadRing`].
     fn is_for_rings(&self) -> bool {
@@ -136,6 +140,12 @@ impl Storage {
 
     pub(crate) fn is_for_rings(&self) -> bool {
         self.store.is_for_rings()
+    }
+
+    /// Whether the store certainly has no entry under this key. The test costs much less than
+    /// [`Self::entry`].
+    pub(crate) fn lacks(&self, key: &CacheKey) -> bool {
+        self.store.lacks(key.hash)
     }
 
     fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {
@@ -252,6 +262,10 @@ impl ObjectStore for foxy_store::StoreHandle {
 
     fn get_here(&self, key: Key, reply: Reply) -> Result<(), Reply> {
         Self::get_here(self, key, reply)
+    }
+
+    fn lacks(&self, key: Key) -> bool {
+        Self::lacks(self, key)
     }
 
     fn is_for_rings(&self) -> bool {

@@ -71,6 +71,11 @@ impl ObjectStore for MapStore {
         reply(answer);
     }
 
+    fn lacks(&self, key: Key) -> bool {
+        let is_busy = self.is_busy.load(Ordering::SeqCst);
+        !is_busy && matches!(self.records.get(key), Answer::Absent(_))
+    }
+
     fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
         let is_refused_part = record.head.is_empty() && self.refuses_parts.load(Ordering::SeqCst);
         if is_refused_part || self.refuses.load(Ordering::SeqCst) {

@@ -176,6 +176,11 @@ impl StoreHandle {
         Ok(())
     }
 
+    /// Whether the store certainly has no record of the key. Never waits. Does not count as a get.
+    pub fn lacks(&self, key: Key) -> bool {
+        self.0.find(key) == Find::Absent
+    }
+
     /// Whether the store's device uses io_uring, so that threads with a [`ThreadRing`] read records
     /// themselves.
     pub fn is_for_rings(&self) -> bool {

@@ -169,9 +169,10 @@ fn absent_lookups_answer_at_once_unless_a_put_is_in_flight() {
     let absent = Ok(Answer::Absent(AbsentReason::NotIndexed));
     let removal = wait_for(|reply| store.remove(KEY, reply));
     assert_eq!(wait_for(|reply| store.get(KEY, reply)).try_recv(), absent);
+    assert!(store.lacks(KEY));
     let put = wait_for(|reply| store.put(KEY, record(), PlacementHint::default(), reply));
     let behind = wait_for(|reply| store.get(KEY, reply));
-    assert!(behind.try_recv().is_err());
+    assert!(behind.try_recv().is_err() && !store.lacks(KEY));
     (0..3).for_each(|_| go.send(true).expect("the thread waits"));
     for waiter in [removal, put, behind] {
         assert_eq!(waiter.recv(), Ok(Answer::Removed), "the scheme was asked");

@@ -303,6 +303,17 @@ impl ObjectStore for StoreSet {
         }
     }
 
+    fn lacks(&self, key: Key) -> bool {
+        let inner = &self.0;
+        match (&inner.directory, inner.home(key, inner.members.len())) {
+            (None, Some(home)) => {
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.lacks(key)
+            }
+            (_, home) => home.is_none(),
+        }
+    }
+
     fn is_for_rings(&self) -> bool {
         self.0.members.iter().any(|member| member.store.is_for_rings())
     }
