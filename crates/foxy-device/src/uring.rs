@@ -14,7 +14,7 @@ use crate::root::Root;
 use crate::threads::{DirectIo, Threads};
 use foxy_base::Instant;
 use io_uring::{IoUring, Probe, opcode};
-use queue::Queue;
+use queue::TransferQueue;
 pub use read_ring::ReadRing;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -70,7 +70,7 @@ impl std::error::Error for UringError {}
 
 /// A device that uses io_uring.
 pub struct Uring {
-    queue: Queue,
+    queue: TransferQueue,
     names: Threads,
     bell: Arc<Bell>,
     /// Whether the ring or the kernel has an entry that polls the bell (the eventfd that wakes the
@@ -101,8 +101,13 @@ impl Uring {
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
         let bell = Arc::new(Bell::new().map_err(|error| helper(error.into()))?);
         let names = Threads::for_owner(root, 1, direct, Bell::waker(&bell)).map_err(helper)?;
-        let mut device =
-            Self { queue: Queue::new(ring, depth), names, bell, armed: false, heard: false };
+        let mut device = Self {
+            queue: TransferQueue::new(ring, depth),
+            names,
+            bell,
+            armed: false,
+            heard: false,
+        };
         device.try_out()?;
         Ok(device)
     }

@@ -1,5 +1,5 @@
-//! The queue of transfers (reads, writes and syncs) on a ring, and the only code that passes memory to
-//! the kernel. A device and a [`super::ReadRing`] each have a queue.
+//! The queue of transfers (reads, writes and syncs) on a ring, and the only code that passes memory
+//! to the kernel. A device and a [`super::ReadRing`] each have a queue.
 //!
 //! Memory safety: each transfer has a slot that owns its buffer and its descriptor. The slot owns
 //! them before the kernel receives the transfer. It keeps them until the transfer's completion was
@@ -24,7 +24,7 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The value of `POLLIN` in poll(2).
 const POLL_IN: u32 = 1;
 
-pub(super) struct Queue {
+pub(super) struct TransferQueue {
     ring: IoUring,
     slots: Slots,
     /// Numbers of the transfers whose next entry is not in the submission queue of the ring yet.
@@ -40,7 +40,7 @@ pub(super) struct Queue {
     rang: bool,
 }
 
-impl Queue {
+impl TransferQueue {
     pub(super) fn new(ring: IoUring, depth: u32) -> Self {
         Self {
             ring,
@@ -62,8 +62,8 @@ impl Queue {
         self.backlog.push_back(slot);
     }
 
-    /// Adds an entry that polls `bell`. Returns false if the submission queue is full. The bell must
-    /// stay open until the queue is dropped.
+    /// Adds an entry that polls `bell`. Returns false if the submission queue is full. The bell
+    /// must stay open until the queue is dropped.
     pub(super) fn watch(&mut self, bell: &impl AsRawFd) -> bool {
         let watch = opcode::PollAdd::new(types::Fd(bell.as_raw_fd()), POLL_IN).build();
         self.push(watch.user_data(BELL))
@@ -170,7 +170,7 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for TransferQueue {
     /// Finishes all transfers before the ring is dropped. If the ring fails, leaks the buffers,
     /// because the kernel may still write into them.
     fn drop(&mut self) {

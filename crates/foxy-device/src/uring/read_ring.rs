@@ -1,7 +1,7 @@
 //! A ring with which one thread reads files that a device has open. The thread collects new reads
 //! and finished reads in turns, with at most one system call a turn.
 
-use super::queue::Queue;
+use super::queue::TransferQueue;
 use super::slots::{Transfer, Work};
 use super::{UringError, setup_error};
 use crate::buffer::IoBuffer;
@@ -26,7 +26,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A ring for the reads of one thread.
 pub struct ReadRing {
-    queue: Queue,
+    queue: TransferQueue,
     /// The kernel writes to this eventfd when a read has finished.
     bell: OwnedFd,
     /// Number of bytes in the buffers of unfinished reads.
@@ -52,7 +52,7 @@ impl ReadRing {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| UringError::Helper(error.raw_os_error()))?;
         ring.submitter().register_eventfd(bell.as_raw_fd()).map_err(setup_error)?;
-        Ok(Self { queue: Queue::new(ring, DEPTH), bell, bytes: 0, thread: PhantomData })
+        Ok(Self { queue: TransferQueue::new(ring, DEPTH), bell, bytes: 0, thread: PhantomData })
     }
 
     /// Returns an eventfd that becomes readable when the next call of [`Self::turn`] may find a
@@ -64,8 +64,8 @@ impl ReadRing {
         self.bell.try_clone()
     }
 
-    /// Whether the ring accepts a read of `length` bytes now. Each ring has a limit on the memory of
-    /// its unfinished reads.
+    /// Whether the ring accepts a read of `length` bytes now. Each ring has a limit on the memory
+    /// of its unfinished reads.
     #[must_use]
     pub const fn has_room(&self, length: usize) -> bool {
         self.bytes + length <= MAX_BYTES

@@ -8,8 +8,8 @@ use std::task::Poll;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Reads for this worker, if a store uses io_uring. Returns only if the worker gets no ring: then the
-/// stores' threads read.
+/// Reads for this worker, if a store uses io_uring. Returns only if the worker gets no ring: then
+/// the stores' threads read.
 pub(super) async fn run(is_for_rings: bool) {
     if let Some((ring, bell)) = is_for_rings.then(open).flatten() {
         poll_fn(|cx| {

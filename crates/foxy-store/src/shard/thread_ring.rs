@@ -13,10 +13,10 @@ use std::task::Waker;
 pub(super) type Then = Box<dyn FnOnce(Option<IoBuffer>)>;
 
 thread_local! {
-    static RING: RefCell<Option<Ring>> = const { RefCell::new(None) };
+    static RING: RefCell<Option<RingState>> = const { RefCell::new(None) };
 }
 
-struct Ring {
+struct RingState {
     reads: ReadRing,
     /// The receivers of the reads in progress. The index is the `IoId` of the read.
     waiting: Vec<Option<Then>>,
@@ -26,7 +26,7 @@ struct Ring {
     waker: Option<Waker>,
 }
 
-impl Ring {
+impl RingState {
     fn take(&mut self, IoId(id): IoId) -> Option<Then> {
         let index = usize::try_from(id).ok()?;
         let then = self.waiting.get_mut(index)?.take()?;
@@ -58,7 +58,7 @@ impl ThreadRing {
     /// Returns a [`UringError`] if the kernel has no suitable io_uring.
     pub fn open() -> Result<Self, UringError> {
         let (reads, waiting) = (ReadRing::new()?, Vec::new());
-        let ring = Ring { reads, waiting, free: Vec::new(), done: Vec::new(), waker: None };
+        let ring = RingState { reads, waiting, free: Vec::new(), done: Vec::new(), waker: None };
         RING.set(Some(ring));
         Ok(Self(PhantomData))
     }
