@@ -1,6 +1,7 @@
 //! Reads file content on any thread, without the device's thread. [`Reader::read`] reads only from
-//! the page cache, so it never waits for the disk. A [`crate::ReadRing`] reads the same files. If the content is not cached (a miss), the reader skips some of the next
-//! reads, because each attempt costs a system call.
+//! the page cache, so it never waits for the disk. A [`crate::ReadRing`] reads the same files. If
+//! the content is not cached (a miss), the reader skips some of the next reads, because each
+//! attempt costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, IoOutput, range_end};
