@@ -14,6 +14,7 @@ pub(super) fn spoken(name: &str) -> String {
             "us" | "ms" | "ns" | "seconds" if next == Some("per") => words.push("time".to_owned()),
             "us" | "ms" | "ns" | "seconds" => is_time = true,
             "cpu" => words.push("CPU".into()),
+            "response" if next == Some("seconds") => words.push("response time".into()),
             "mean" | "max" if part.is_none() => part = Some(token.to_owned()),
             token => match percentile(token) {
                 Some(found) if part.is_none() => part = Some(found),
@@ -58,6 +59,7 @@ mod tests {
         check("cpu_us_per_request", "CPU time per request");
         check("latency_difference_p50_us_to_foxy", "median latency difference to foxy");
         check("completion_seconds", "completion time");
+        check("response_seconds", "response time");
         check("first_byte_p50_us", "median first byte");
         check("hit_ratio", "hit ratio");
         check("instructions: fill, 8 KB", "instructions: fill, 8 KB");

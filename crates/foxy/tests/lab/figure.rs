@@ -22,7 +22,7 @@ fn a_figure_is_a_table_pictures_and_records() {
     assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
     assert!(read(&format!("{out}/001-fig9.csv")).lines().count() > 100);
     let table = read(&format!("{out}/001-table1.svg"));
-    assert!(table.contains("<title>URL-read: the paper: 3.977</title>"), "{table}");
+    assert!(table.contains("<title>URL-read: the paper: 3.977 % of URL-gets</title>"), "{table}");
     assert_eq!(read(&format!("{out}/001-table1-rows.csv")).lines().count(), 4);
     let page = read(&html);
     assert!(page.contains("001-fig9") && page.contains(reasons));

@@ -125,5 +125,5 @@ fn a_peak_ends_when_the_cache_is_filled_twice() {
     let timelines = records.iter().filter(|record| record["kind"] == "timeline").count();
     assert_eq!(timelines, 5);
     let page = std::fs::read_to_string(&page).expect("written");
-    assert!(page.contains("response seconds while the cache fills"));
+    assert!(page.contains("response time while the cache fills"));
 }
