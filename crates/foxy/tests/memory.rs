@@ -13,9 +13,9 @@ use support::{Foxy, Origin};
 /// Value of `--memory` in bytes.
 const MEMORY: u64 = 32 << 20;
 
-/// The bound in docs/operation.md: 1.75 times `--memory`, plus 44 MiB for the program. The factor
+/// The bound in docs/operation.md: 1.75 times `--memory`, plus 40 MiB for the program. The factor
 /// covers the allocator, which rounds sizes up and leaves holes.
-const BOUND: u64 = MEMORY / 4 * 7 + (44 << 20);
+const BOUND: u64 = MEMORY / 4 * 7 + (40 << 20);
 
 const CLIENTS: usize = 8;
 

@@ -43,7 +43,6 @@ use foxy_proxy::upstream::{GroupSettings, OriginTls, Origins, Parents, UpstreamS
 use foxy_store::Beginning;
 use std::cell::Cell;
 use std::net::SocketAddr;
-use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -222,18 +221,18 @@ pub fn open(
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
     let logs = OpenLogs::open(settings)?;
+    let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
     let certificates = certificates(settings)?;
     let directory_tls = tls::directory_tls(settings)?;
     let interception = interception(settings, extra.interception)?;
     let ProxyListeners { listen, listen_tls, listen_transparent, shared, shown } = listeners;
     let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
     let (mut parent_settings, parent_lines) = parents::open(settings, &own)?;
+    parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     let before = (extra.predecessor.as_deref(), &extra.locked[..]);
-    let sibling = extra.sibling;
-    let (origin_tls, stored) = open_with_trust(settings, sibling.as_ref(), before, &mut random)?;
-    parent_settings.sibling = sibling.map(|sibling| sibling.proxy);
+    let stored = OpenStores::open(settings, before, &mut random)?;
     let OpenStores { stores, selection, purges, lists, keeper, clock } = stored;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
@@ -288,22 +287,6 @@ pub fn open(
         traffic,
         whatif,
         parents: parent_lines,
-    })
-}
-
-/// Opens the stores. Meanwhile another thread reads the certificates of authorities, because a
-/// system has hundreds of them.
-fn open_with_trust(
-    settings: &Settings,
-    sibling: Option<&Sibling>,
-    before: (Option<&Predecessor>, &[Root]),
-    random: &mut Random,
-) -> Result<(OriginTls, OpenStores), Failure> {
-    std::thread::scope(|scope| {
-        let trust = scope.spawn(|| tls::origin_tls(&settings.network.origin_ca, sibling));
-        let stores = OpenStores::open(settings, before, random);
-        let trust = trust.join().unwrap_or_else(|panic| resume_unwind(panic));
-        Ok((trust?, stores?))
     })
 }
 
