@@ -1,7 +1,6 @@
 """Replays a trace through `foxy serve` and writes the what-if report of each run as JSON.
 
-usage: run.py FOXY LOAD TRACE MEBIBYTES OUT DISK:MEMORY…   LOAD is a foxy with the lab
-DISK and MEMORY are factors of the present sizes: MEBIBYTES, and an eighth of it.
+usage: run.py FOXY LOAD TRACE MEBIBYTES OUT FACTOR…   LOAD is a foxy with the lab
 """
 import json, os, shutil, subprocess, sys, tempfile, time, urllib.request
 
@@ -21,16 +20,15 @@ def cpu_seconds(process):
     return total, simulation
 
 
-def run(disk, memory):
-    folder, kib = tempfile.mkdtemp(), float(BASE) * 1024
+def run(factor):
+    folder, kib = tempfile.mkdtemp(), int(float(BASE) * factor * 1024)
     server = subprocess.Popen([
         FOXY, "serve", "--listen", f"127.0.0.1:{PORT}", "--admin", f"127.0.0.1:{PORT + 1}",
-        "--store", f"{folder}/store", "--size", f"{int(kib * disk)}K",
-        "--memory", f"{int(kib * memory / 8)}K",
+        "--store", f"{folder}/store", "--size", f"{kib}K", "--memory", f"{kib // 8}K",
         "--access-log", "off", "--allow-destination", "127.0.0.0/8", "--workers", "1"])
     admin = f"http://127.0.0.1:{PORT + 1}"
     try:
-        for _ in range(300):
+        for _ in range(100):
             try:
                 urllib.request.urlopen(f"{admin}/healthz")
                 break
@@ -38,7 +36,7 @@ def run(disk, memory):
                 time.sleep(0.1)
         began = time.time()
         subprocess.run([LOAD, "load", "--proxy", f"127.0.0.1:{PORT}", "--trace", TRACE,
-                        "--rate", os.environ.get("RATE", "1000"), "--time-limit", "60s"], check=True)
+                        "--clients", "4", "--time-limit", "60s"], check=True)
         time.sleep(1.5)
         report = json.loads(urllib.request.urlopen(f"{admin}/data/whatif").read())
         report["seconds"] = time.time() - began
@@ -51,8 +49,6 @@ def run(disk, memory):
 
 
 with open(OUT, "a") as out:
-    for text in sys.argv[6:]:
-        disk, memory = map(float, text.split(":"))
-        run_of = {"trace": os.path.basename(TRACE), "disk": disk, "memory": memory}
-        json.dump(run_of | run(disk, memory), out)
+    for factor in map(float, sys.argv[6:]):
+        json.dump({"trace": os.path.basename(TRACE), "factor": factor} | run(factor), out)
         out.write("\n")

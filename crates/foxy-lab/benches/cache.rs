@@ -34,7 +34,7 @@ fn stream() -> Vec<(u32, u64)> {
 }
 
 fn report(row: &PolicyRow, gets: &[(u32, u64)]) {
-    let settings = PolicySettings { capacity: CAPACITY, object_limit: 16_000, halvings: 0 };
+    let settings = PolicySettings { capacity: CAPACITY, object_limit: 16_000 };
     let mut cache = Cache::new(row.name.make(&settings), CAPACITY, URLS);
     let start = clock::monotonic();
     for &(url, size) in gets {

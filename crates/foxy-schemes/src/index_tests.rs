@@ -11,11 +11,7 @@ fn entry(key: u8, sequence: u64, slot: u32, state: EntryState) -> Entry {
 fn a_key_can_have_one_live_record_and_several_leftovers() {
     let mut index = Index::new(
         1,
-        PolicyName::Lru.make(&PolicySettings {
-            capacity: 1 << 20,
-            object_limit: 1 << 20,
-            halvings: 0,
-        }),
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
     );
     let old = index.insert(entry(1, 1, 0, EntryState::Live));
     index.set_state(old, EntryState::Leftover);
@@ -31,11 +27,7 @@ fn a_key_can_have_one_live_record_and_several_leftovers() {
 fn records_in_a_range_are_found_even_if_they_begin_before_it() {
     let mut index = Index::new(
         1,
-        PolicyName::Lru.make(&PolicySettings {
-            capacity: 1 << 20,
-            object_limit: 1 << 20,
-            halvings: 0,
-        }),
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
     );
     let a = index.insert(entry(1, 1, 0, EntryState::Live));
     let b = index.insert(entry(2, 2, 4, EntryState::Live));
@@ -48,11 +40,7 @@ fn records_in_a_range_are_found_even_if_they_begin_before_it() {
 fn the_least_recently_used_goes_first() {
     let mut index = Index::new(
         1,
-        PolicyName::Lru.make(&PolicySettings {
-            capacity: 1 << 20,
-            object_limit: 1 << 20,
-            halvings: 0,
-        }),
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
     );
     let a = index.insert(entry(1, 1, 0, EntryState::Live));
     let b = index.insert(entry(2, 2, 4, EntryState::Live));

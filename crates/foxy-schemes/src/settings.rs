@@ -87,11 +87,7 @@ impl SchemeSettings {
     /// watermark.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
-        self.policy.make(&PolicySettings {
-            capacity,
-            object_limit: self.store.object_limit,
-            halvings: 0,
-        })
+        self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
     }
 
     /// Checks that the settings do not contradict each other.

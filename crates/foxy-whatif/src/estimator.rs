@@ -1,11 +1,11 @@
 //! Simulates the caches of a tier (the disk or the memory) with other sizes and policies, and
 //! estimates their hits.
 
-use crate::cache::{CacheSettings, CachedObject, Held, MiniatureCache};
+use crate::cache::{CacheSettings, MiniatureCache};
 use crate::curve::{Point, Totals};
 use crate::hosts::{HostCurve, HostTable};
 use crate::rate::SampleRate;
-use crate::sums::{Amount, GROUPS, GroupSums, bytes, difference, requests};
+use crate::sums::{Amount, GroupSums, bytes, difference, requests};
 use foxy_schemes::PolicyName;
 
 /// A request whose key is in the sample.
@@ -15,10 +15,8 @@ pub struct SampledRequest<'a> {
     pub key_hash: u64,
     /// The requested host.
     pub host: &'a str,
-    /// The bytes of the object, or 0 if they are not known. Larger objects are sampled more often.
-    pub object_bytes: u64,
-    /// The bytes that the object takes in the cache. An object whose size is not known cannot be
-    /// stored.
+    /// The bytes that the object takes in the cache, or 0 if they are not known. An object whose
+    /// size is not known cannot be stored.
     pub size: u64,
     /// The bytes of the body that the client received.
     pub sent: u64,
@@ -26,20 +24,6 @@ pub struct SampledRequest<'a> {
     pub may_hit: bool,
     /// Whether a cache that does not have the object may store it now.
     pub may_store: bool,
-    /// The part that others have in the answer.
-    pub help: Help,
-}
-
-/// The part that others than this cache have in the answer to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Help {
-    /// No part.
-    None,
-    /// A faster cache in front of this cache has answered. This cache does not notice the request.
-    InFront,
-    /// The request has joined the fetch of an earlier request. It is a hit only in a cache where
-    /// the earlier request was a hit.
-    JoinedFetch,
 }
 
 /// The present cache.
@@ -51,8 +35,6 @@ pub struct Tier {
     pub policy: PolicyName,
     /// Objects above this number of bytes are not stored.
     pub object_limit: u64,
-    /// Number of parts of equal size. The hash of a key chooses its part.
-    pub parts: u32,
 }
 
 /// The sizes of a curve, in relation to the present size.
@@ -66,29 +48,8 @@ const REQUESTS_PER_LOOK: u32 = 256;
 
 struct Simulated {
     factor: f64,
-    parts: Vec<MiniatureCache>,
+    cache: MiniatureCache,
     missed: GroupSums,
-}
-
-impl Simulated {
-    fn new(tier: &Tier, (factor, policy): (f64, PolicyName)) -> Self {
-        let capacity = (tier.capacity as f64 * factor) as u64 / u64::from(tier.parts);
-        let settings = CacheSettings { policy, capacity, object_limit: tier.object_limit };
-        let part = |_| MiniatureCache::new(settings, SampleRate::default());
-        let parts = (0..tier.parts).map(part).collect();
-        Self { factor, parts, missed: GroupSums::default() }
-    }
-
-    /// Returns the part of the cache that may hold a key. The lowest bits choose the group of a
-    /// key.
-    fn part(&mut self, key_hash: u64) -> &mut MiniatureCache {
-        let number = key_hash as usize / GROUPS % self.parts.len();
-        &mut self.parts[number]
-    }
-
-    fn keys(&self) -> usize {
-        self.parts.iter().map(MiniatureCache::len).sum()
-    }
 }
 
 /// Estimates the curve of a tier.
@@ -112,10 +73,16 @@ impl Estimator {
         let sizes = FACTORS.iter().map(|&factor| (factor, tier.policy));
         let others = others.iter().filter(|policy| **policy != tier.policy);
         let others = others.map(|&policy| (1.0, policy));
-        let simulated: Vec<_> =
-            sizes.chain(others).map(|cache| Simulated::new(&tier, cache)).collect();
+        let rate = SampleRate::default();
+        let simulated = |(factor, policy): (f64, PolicyName)| {
+            let capacity = (tier.capacity as f64 * factor) as u64;
+            let settings = CacheSettings { policy, capacity, object_limit: tier.object_limit };
+            let cache = MiniatureCache::new(settings, rate);
+            Simulated { factor, cache, missed: GroupSums::default() }
+        };
+        let simulated: Vec<_> = sizes.chain(others).map(simulated).collect();
         Self {
-            rate: SampleRate::default(),
+            rate,
             memory_limit,
             until_look: REQUESTS_PER_LOOK,
             missed: vec![false; simulated.len()],
@@ -132,33 +99,28 @@ impl Estimator {
 
     /// Returns the number of keys in the largest cache.
     pub fn keys(&self) -> usize {
-        self.simulated.iter().map(Simulated::keys).max().unwrap_or(0)
+        self.simulated.iter().map(|simulated| simulated.cache.len()).max().unwrap_or(0)
     }
 
     /// Returns the bytes of memory of all simulated caches.
     pub fn memory(&self) -> usize {
-        let parts = self.simulated.iter().flat_map(|simulated| &simulated.parts);
-        parts.map(MiniatureCache::memory).sum()
+        self.simulated.iter().map(|simulated| simulated.cache.memory()).sum()
     }
 
     /// Simulates a request. Ignores it if its key is not in the sample.
     pub fn add(&mut self, request: &SampledRequest<'_>) {
-        let SampledRequest { key_hash, host, object_bytes, size, sent, .. } = *request;
-        if !self.rate.takes(key_hash, object_bytes) {
+        let SampledRequest { key_hash, host, size, sent, may_hit, may_store } = *request;
+        if !self.rate.takes(key_hash, size) {
             return;
         }
-        let weight = self.rate.weight(object_bytes);
-        let (may_hit, sent) = (request.may_hit, sent as f64);
+        let weight = self.rate.weight(size);
+        let sent = sent as f64;
         for (simulated, missed) in self.simulated.iter_mut().zip(&mut self.missed) {
-            let part = simulated.part(key_hash);
-            let held = match request.help {
-                Help::InFront => Held::Yes,
-                help => part.touch(key_hash, help == Help::JoinedFetch),
-            };
-            if held == Held::No && request.may_store {
-                part.add(&CachedObject { key_hash, object_bytes, size });
+            let is_held = simulated.cache.touch(key_hash);
+            if !is_held && may_store {
+                simulated.cache.add(key_hash, size);
             }
-            *missed = !(held == Held::Yes && may_hit);
+            *missed = !(is_held && may_hit);
             if *missed && may_hit {
                 simulated.missed.add(key_hash, weight, sent);
             }
@@ -180,8 +142,7 @@ impl Estimator {
     /// Halves the sampling rate, and forgets the keys that are no longer sampled.
     pub fn thin(&mut self) {
         self.rate = self.rate.halved();
-        let parts = self.simulated.iter_mut().flat_map(|simulated| &mut simulated.parts);
-        parts.for_each(MiniatureCache::thin);
+        self.simulated.iter_mut().for_each(|simulated| simulated.cache.thin(self.rate));
     }
 
     /// Halves all sums, so that old requests lose weight. The caller must halve its totals too.
@@ -201,7 +162,7 @@ impl Estimator {
     /// that did not miss is a hit. Sums of misses are more certain than sums of hits, because a key
     /// with many requests has many hits and few misses (as SHARDS-adj, FAST 2015).
     fn point(&self, simulated: &Simulated, totals: &Totals) -> Point {
-        let Simulated { factor, parts, missed } = simulated;
+        let Simulated { factor, cache, missed } = simulated;
         let estimate = |of: fn(&Amount) -> f64, whole: f64, hits: Option<f64>| {
             let whole = whole.max(f64::MIN_POSITIVE);
             if let Some(hits) = hits {
@@ -212,15 +173,15 @@ impl Estimator {
                 difference((&GroupSums::default(), &all), of, (1.0, whole))
             }
         };
-        let CacheSettings { policy, capacity, .. } = *parts[0].settings();
+        let CacheSettings { policy, capacity, .. } = *cache.settings();
         Point {
             factor: *factor,
             policy,
-            capacity: capacity * parts.len() as u64,
+            capacity,
             hits: estimate(requests, totals.requests, totals.hits.map(|hits| hits.0)),
             byte_hits: estimate(bytes, totals.bytes, totals.hits.map(|hits| hits.1)),
-            keys: simulated.keys(),
-            was_full: parts.iter().any(MiniatureCache::has_evicted),
+            keys: cache.len(),
+            was_full: cache.has_evicted(),
         }
     }
 

@@ -11,6 +11,6 @@ mod rate;
 mod sums;
 
 pub use curve::{Estimate, Point, Totals};
-pub use estimator::{Estimator, Help, SampledRequest, Tier};
+pub use estimator::{Estimator, SampledRequest, Tier};
 pub use hosts::HostCurve;
 pub use rate::SampleRate;

@@ -50,10 +50,9 @@ impl SampleRate {
         self.divisor() as f64 / self.times(size) as f64
     }
 
-    /// Returns the bytes that an object of `object_bytes` bytes takes in a miniature cache, if it
-    /// takes `size` bytes in the whole cache.
-    pub fn charged(self, size: u64, object_bytes: u64) -> u64 {
-        size / self.times(object_bytes)
+    /// Returns the bytes that an object takes in a miniature cache.
+    pub fn charged(self, size: u64) -> u64 {
+        size / self.times(size)
     }
 
     /// Returns the size of the miniature of a cache of `capacity` bytes.
@@ -86,7 +85,7 @@ mod tests {
                 let taken = keys.iter().filter(|key| rate.takes(**key, size)).count();
                 let stands_for = taken as f64 * rate.weight(size) / keys.len() as f64;
                 assert!((stands_for - 1.0).abs() < 0.05, "{stands_for} {size} {halvings}");
-                let charged = rate.charged(size, size) as f64 * taken as f64;
+                let charged = rate.charged(size) as f64 * taken as f64;
                 let share = charged / (size.max(1) as f64 * keys.len() as f64 * rate.share());
                 assert!(size == 0 || (share - 1.0).abs() < 0.05, "{share} {size} {halvings}");
             }

@@ -43,26 +43,12 @@ pub trait Policy: Send {
     /// return the new entry in order to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
-    /// Returns whether the owner must evict an entry although the cache has space. A policy that
-    /// frees several entries at once implements this function.
-    fn is_full(&mut self) -> bool {
-        false
-    }
-
     /// Removes an entry, for example after its eviction. The entry must be present.
     fn remove(&mut self, entry: u32);
 
     /// Returns all entries, the next victim first. If the owner inserts them in this order into a
     /// new policy of this kind, their order stays about the same. Only their hit counts are lost.
     fn coldest_first(&mut self) -> Vec<u32>;
-
-    /// Adapts the policy of a cache in miniature to a miniature of half the size. `kept` returns
-    /// the new number of an entry and the bytes that it now takes, or `None` if the entry is no
-    /// longer in the sample. The new numbers have no gaps. Returns false if the policy cannot do
-    /// this.
-    fn thin(&mut self, _kept: &dyn Fn(u32) -> Option<(u32, u64)>) -> bool {
-        false
-    }
 
     /// Returns the memory in bytes that the policy uses.
     fn memory(&self) -> usize;
@@ -76,8 +62,6 @@ pub struct PolicySettings {
     pub capacity: u64,
     /// Maximum size in bytes of an entry that `LruThreshold` accepts.
     pub object_limit: u64,
-    /// The capacity is 1/2^`halvings` of a whole cache, of which this cache is a miniature.
-    pub halvings: u8,
 }
 
 /// The name of a policy in settings and reports.

@@ -32,7 +32,6 @@ mod tests;
 
 pub use context::FILE_NAME;
 pub use format::geometry::MAX_STORE_BYTES;
-pub use format::shape::Shape;
 
 use crate::completion::{read, written};
 use crate::contract::{Lookup, Outbox, Scheme, StoreRequest};

@@ -8,11 +8,7 @@ use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, PolicySettings};
 
 fn cache(name: PolicyName, capacity: u64, urls: u32) -> Cache {
-    Cache::new(
-        name.make(&PolicySettings { capacity, object_limit: capacity / 8, halvings: 0 }),
-        capacity,
-        urls,
-    )
+    Cache::new(name.make(&PolicySettings { capacity, object_limit: capacity / 8 }), capacity, urls)
 }
 
 fn missed(is_stored: bool, evicted: &[u32]) -> Lookup<'_> {

@@ -15,10 +15,6 @@ use std::time::Duration;
 /// The number of look-ups between two progress updates.
 const STEP: usize = 1 << 16;
 
-/// A cache of this many times the bytes of all objects never evicts, even if a policy leaves much
-/// of a small cache free.
-const SPACE_FOR_ALL: u64 = 16;
-
 /// A replacement policy of the store, or the oracle that knows all future look-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
@@ -72,7 +68,7 @@ impl CacheSize {
             Self::Percent(percent) => {
                 (lookups.unique_bytes as f64 * percent / 100.0).round() as u64
             }
-            Self::Infinite => lookups.most_bytes.saturating_mul(SPACE_FOR_ALL),
+            Self::Infinite => lookups.most_bytes,
         }
     }
 }
@@ -173,7 +169,7 @@ pub fn run(
             counts
         }
         Replacement::Policy(name) => {
-            let policy = name.make(&PolicySettings { capacity, object_limit, halvings: 0 });
+            let policy = name.make(&PolicySettings { capacity, object_limit });
             let mut cache = Cache::new(policy, capacity, lookups.urls);
             for gets in lookups.list.chunks(STEP) {
                 for &(url, size) in gets {
@@ -209,7 +205,7 @@ mod tests {
         check("2K", 2048);
         check("0.1%", 1);
         check("50%", 500);
-        check("infinite", 3600 * SPACE_FOR_ALL);
+        check("infinite", 3600);
         for wrong in ["-1%", "nan%", "1e9%", "%", "much", ""] {
             assert!(wrong.parse::<CacheSize>().is_err(), "{wrong}");
         }

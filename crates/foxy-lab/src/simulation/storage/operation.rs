@@ -67,8 +67,7 @@ pub struct LevelCounts {
 /// the disk cache.
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
-    let settings =
-        |capacity| PolicySettings { capacity, object_limit: levels.object_limit, halvings: 0 };
+    let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
     let mut memory =
         Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
     let mut disk = Cache::new(levels.policy.make(&settings(levels.disk)), levels.disk, urls);

@@ -8,8 +8,7 @@ use models::Model;
 use std::collections::BTreeMap;
 
 const CAPACITY: u64 = 4000;
-const SETTINGS: PolicySettings =
-    PolicySettings { capacity: CAPACITY, object_limit: 150, halvings: 0 };
+const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
 /// A small cache that owns a policy. It contains the entries by key, the policy, and an optional
 /// simple model whose victims must be the same.
@@ -127,7 +126,7 @@ impl Owner {
 fn each_policy_names_the_victims_its_model_names() {
     for row in POLICIES {
         for seed in 0..6 {
-            let mut owner = Owner::new(row.name, models::of(row.name), seed);
+            let mut owner = Owner::new(row.name, Some(models::of(row.name)), seed);
             owner.drive(&mut Random::new(seed), 4000);
         }
     }

@@ -3,6 +3,7 @@
 
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
+use foxy_store::worth::Distance;
 
 /// A simple, slow implementation of a policy.
 pub(super) trait Model {
@@ -12,12 +13,10 @@ pub(super) trait Model {
     fn remove(&mut self, entry: u32);
 }
 
-/// Creates the model of a policy. The policy webcosm has none: a test in `foxy-lab` compares it
-/// with the engine.
-pub(super) fn of(name: PolicyName) -> Option<Box<dyn Model>> {
-    let ranked =
-        |key| -> Box<dyn Model> { Box::new(Ranked { key, items: Vec::new(), age: 0.0, uses: 0 }) };
-    Some(match name {
+/// Creates the model of a policy.
+pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
+    let ranked = |key| Box::new(Ranked { key, items: Vec::new(), age: 0.0, uses: 0 });
+    match name {
         PolicyName::Lru | PolicyName::LruThreshold => {
             Box::new(Line { moves: true, items: Vec::new() })
         }
@@ -28,8 +27,8 @@ pub(super) fn of(name: PolicyName) -> Option<Box<dyn Model>> {
         PolicyName::S3Fifo => Box::new(S3Fifo::default()),
         PolicyName::Sieve => Box::new(Sieve::default()),
         PolicyName::WTinyLfu => Box::new(WTinyLfu::default()),
-        PolicyName::Webcosm => return None,
-    })
+        PolicyName::Webcosm => Box::new(Webcosm::default()),
+    }
 }
 
 /// A model of LRU and FIFO: entries in the order of their last use or of their arrival.
@@ -291,5 +290,87 @@ impl Model for WTinyLfu {
         let lists =
             [&mut self.window, &mut self.candidates, &mut self.probation, &mut self.protected];
         lists.into_iter().find_map(|list| take(list, entry)).expect("present");
+    }
+}
+
+/// A model of the rules of webcosm: two lists from oldest to newest. `frequency` has the uses. The
+/// ghost has at most eight places. A hash that was taken leaves its place empty.
+#[derive(Default)]
+struct Webcosm {
+    main: Vec<Item>,
+    probation: Vec<Item>,
+    ghost: Vec<Option<u64>>,
+    was_full: bool,
+    allowance: i64,
+    named: Option<u32>,
+}
+
+impl Webcosm {
+    fn distance(&self, size: u64) -> Distance {
+        let count = self.main.len() + self.probation.len();
+        let mean = (bytes(&self.main) + bytes(&self.probation)) / (count as u64).max(1);
+        Distance::between(size, mean)
+    }
+
+    fn allow(&mut self, quarters: u64) {
+        let most = 4 * (CAPACITY as i64 / 256);
+        self.allowance = (self.allowance + quarters as i64).min(most.max(self.allowance));
+    }
+
+    fn leave_ghost(&mut self, key_hash: u64) -> bool {
+        let found = self.ghost.iter_mut().find(|gone| **gone == Some(key_hash));
+        found.is_some_and(|gone| gone.take().is_some())
+    }
+}
+
+impl Model for Webcosm {
+    fn insert(&mut self, entry: u32, key_hash: u64, size: u64) {
+        let (distance, is_known) = (self.distance(size), self.leave_ghost(key_hash));
+        let waits = self.was_full && distance.is_large() && !is_known && size <= CAPACITY / 16;
+        let list = if waits { &mut self.probation } else { &mut self.main };
+        list.push(Item { entry, key_hash, size, frequency: u32::from(distance.first_uses()) });
+    }
+
+    fn touch(&mut self, entry: u32) {
+        let mut all = self.main.iter_mut().chain(&mut self.probation);
+        let item = all.find(|item| item.entry == entry).expect("present");
+        item.frequency = (item.frequency + 1).min(3);
+        let size = item.size;
+        self.allow(size);
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        self.was_full = true;
+        loop {
+            let from_main = bytes(&self.probation) <= CAPACITY / 8 && !self.main.is_empty();
+            let list = if from_main { &self.main } else { &self.probation };
+            let oldest = *list.first().or(self.main.first())?;
+            if self.named == Some(oldest.entry) {
+                return self.named;
+            }
+            self.allow(4 * oldest.size / 32);
+            let uses = self.distance(oldest.size).uses_after_copy(oldest.frequency as u8);
+            if let Some(uses) = uses.filter(|_| self.allowance > 0) {
+                self.allowance -= 4 * oldest.size as i64;
+                take(&mut self.main, oldest.entry);
+                take(&mut self.probation, oldest.entry);
+                self.main.push(Item { frequency: u32::from(uses), ..oldest });
+            } else {
+                self.named = Some(oldest.entry);
+            }
+        }
+    }
+
+    fn remove(&mut self, entry: u32) {
+        take(&mut self.main, entry);
+        let item = take(&mut self.probation, entry);
+        let named = self.named.take_if(|named| *named == entry);
+        if let Some(item) = item.filter(|_| named.is_some()) {
+            self.leave_ghost(item.key_hash);
+            self.ghost.push(Some(item.key_hash));
+            if self.ghost.len() > 8 {
+                self.ghost.remove(0);
+            }
+        }
     }
 }

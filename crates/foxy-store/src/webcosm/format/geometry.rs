@@ -242,12 +242,6 @@ impl Geometry {
         u64::from(filled) * u64::from(parts * (part - 1)) * PAGE as u64
     }
 
-    /// Returns the size in bytes of the largest object that enters the probation log. The parts of
-    /// a larger object would push each other out of this log.
-    pub fn probation_object(&self) -> u64 {
-        (self.object_room(LogName::Probation) / 2).max(RECORD_BODY_LIMIT as u64)
-    }
-
     /// Returns how many segments a log can have if `oldest` is its oldest segment.
     pub const fn segments_from(&self, oldest: Segment) -> u32 {
         let slots = self.segments(oldest.log);
@@ -298,9 +292,6 @@ impl Geometry {
         Region { first: u32::try_from(first).expect("at most 2^31 pages"), pages }
     }
 }
-
-/// A log with fewer segments keeps no segment clean while a segment is open.
-pub const FEW_SEGMENTS: u32 = 4;
 
 /// Returns how many segments a log of `segments` segments always keeps clean. A clean segment is
 /// free for new records.

@@ -5,6 +5,5 @@ pub(crate) mod geometry;
 pub(crate) mod incarnation;
 pub(crate) mod location;
 pub(crate) mod packed;
-pub(crate) mod shape;
 pub(crate) mod summary;
 pub(crate) mod use_pages;

@@ -9,7 +9,7 @@ pub(crate) mod copies;
 pub(crate) mod uses;
 
 use crate::webcosm::context::Context;
-use crate::webcosm::format::geometry::{FEW_SEGMENTS, LogName, Segment, kept_clean};
+use crate::webcosm::format::geometry::{LogName, Segment, kept_clean};
 use crate::webcosm::format::summary::{Listed, Summary};
 use crate::webcosm::pending::SummaryPurpose;
 use crate::webcosm::phase::Phase;
@@ -167,8 +167,7 @@ impl Reclaimer {
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();
-    let ahead =
-        if segments < FEW_SEGMENTS && log.open.is_some() { 0 } else { kept_clean(segments) };
+    let ahead = if segments < 4 && log.open.is_some() { 0 } else { kept_clean(segments) };
     let longest = writer.logs().iter().map(|log| log.next - log.tail).max();
     let is_longest = longest == Some(log.next - log.tail);
     log.clean() < ahead || writer.is_crowded(cx) && log.leaving.is_empty() && is_longest

@@ -4,7 +4,7 @@
 use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;
 use crate::record::HEADER;
-use crate::settings::StoreSettings;
+use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, LogName};
 use crate::webcosm::format::summary::pages_for;
@@ -97,7 +97,7 @@ impl Writer {
         let must_prove = was_full
             && distance.is_large()
             && !is_proven
-            && object_bytes <= cx.geometry.probation_object();
+            && fits_probation(&cx.geometry, object_bytes);
         let log = if must_prove { LogName::Probation } else { LogName::Main };
         let is_deferred = was_full
             && !is_proven
@@ -155,4 +155,11 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
     put.record.is_within_limits()
         && bytes <= settings.object_limit.min(geometry.largest_object())
         && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
+}
+
+/// Returns whether all parts of an object fit in half of the probation log. The parts of a larger
+/// object would push each other out of this log.
+fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
+    let room = geometry.object_room(LogName::Probation) / 2;
+    object_bytes <= room.max(RECORD_BODY_LIMIT as u64)
 }

@@ -10,12 +10,6 @@ use foxy_base::random::split_mix;
 /// The table has one place per `STORE_BYTES_PER_PLACE` bytes of the store.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
-/// Returns the number of places in the table.
-pub fn places(geometry: &Geometry) -> u64 {
-    let bytes = u64::from(geometry.slots()) * geometry.segment_bytes();
-    (bytes / STORE_BYTES_PER_PLACE).clamp(64, 1 << 26).next_power_of_two()
-}
-
 #[derive(Debug)]
 pub struct Ghost {
     places: Vec<u32>,
@@ -23,7 +17,9 @@ pub struct Ghost {
 
 impl Ghost {
     pub fn new(geometry: &Geometry) -> Self {
-        Self { places: vec![0; usize::try_from(places(geometry)).expect("clamped")] }
+        let bytes = u64::from(geometry.slots()) * geometry.segment_bytes();
+        let count = (bytes / STORE_BYTES_PER_PLACE).clamp(64, 1 << 26).next_power_of_two();
+        Self { places: vec![0; usize::try_from(count).expect("clamped")] }
     }
 
     /// Returns the size of the table in bytes of memory.

@@ -25,7 +25,6 @@ use ghost::Ghost;
 use in_flight::InFlight;
 use log::Log;
 
-pub(crate) use ghost::places as ghost_places;
 pub(crate) use seal::summary_of;
 
 pub struct Writer {

@@ -9,7 +9,7 @@ use foxy_base::ByteSize;
 use foxy_schemes::PolicyName;
 use foxy_schemes::policy::POLICIES;
 use foxy_store::Key;
-use foxy_whatif::{Estimator, Help, SampledRequest, Tier, Totals};
+use foxy_whatif::{Estimator, SampledRequest, Tier, Totals};
 use foxy_workload::Trace;
 use foxy_workload::trace::{self, Format, ReadReport};
 use std::fs::File;
@@ -40,7 +40,7 @@ pub fn report(matches: &ArgMatches, path: &Path) -> Result<WhatIfReport, Failure
         );
         terminal::report(Level::Info, &text);
     }
-    Ok(simulated(&trace, Tier { capacity: size.0, policy, object_limit: limit, parts: 1 }))
+    Ok(simulated(&trace, Tier { capacity: size.0, policy, object_limit: limit }))
 }
 
 fn read(matches: &ArgMatches, path: &Path) -> Result<(Trace, ReadReport), Failure> {
@@ -70,12 +70,10 @@ fn simulated(trace: &Trace, tier: Tier) -> WhatIfReport {
         estimator.add(&SampledRequest {
             key_hash: Key::of(url.as_bytes()).hash(SALT),
             host: host(&url),
-            object_bytes: get.size,
             size: get.size,
             sent: get.size,
             may_hit: true,
             may_store: true,
-            help: Help::None,
         });
         progress.update(number as u64);
     }
@@ -106,8 +104,7 @@ mod tests {
             })
             .collect();
         let (trace, _) = trace::read(lines.as_bytes(), None, &mut |_| {}).expect("a log");
-        let tier =
-            Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX, parts: 1 };
+        let tier = Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX };
         let report = simulated(&trace, tier);
         assert_eq!((report.requests, report.bytes), (40.0, 40_000.0));
         let hits: Vec<_> = report.tiers[0].curve().map(|point| point.hits.value).collect();

@@ -15,8 +15,7 @@ use foxy_proxy::server::{Gauges, OutcomeMetrics};
 use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SchemeName};
 use foxy_store::Key;
-use foxy_store::settings::RECORD_BODY_LIMIT;
-use foxy_whatif::{Estimator, Help, SampleRate, SampledRequest, Tier, Totals};
+use foxy_whatif::{Estimator, SampleRate, SampledRequest, Tier, Totals};
 use report::{TierReport, WhatIfReport};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -40,10 +39,9 @@ const MAX_QUEUE: usize = 2048;
 /// The thread collects requests for this time, so that it wakes rarely.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 
-/// Limits on the memory of the simulated caches of the disk and of the memory, in bytes. Between
-/// them, the caches take this part of the setting `memory`.
-const DISK_LIMITS: (u64, u64) = (2 << 20, 9 << 20);
-const MEMORY_LIMITS: (u64, u64) = (1 << 20, 9 << 20);
+/// Limits on the memory of the simulated caches of a tier, in bytes. Between them, the caches take
+/// this part of the setting `memory`.
+const MEMORY_LIMITS: (u64, u64) = (512 << 10, 9 << 20);
 const MEMORY_PART: u64 = 64;
 
 /// Estimated bytes that a stored response takes besides its body and its head.
@@ -51,16 +49,7 @@ const DISK_OVERHEAD: u64 = 100;
 /// Units in which schemes allocate disk space, in bytes.
 const PAGE: u64 = 4096;
 const SLOT: u64 = 512;
-/// Bytes of disk in the scheme webcosm: the unit and the head of a record, and the entry of a
-/// record in a page that small records share. Of such a page, about a twentieth stays free.
-const GRANULE: u64 = 64;
-const RECORD_HEAD: u64 = 64;
-const PACKED_ENTRY: u64 = 28;
 const MEMORY_OVERHEAD: u64 = 600;
-/// Larger bodies are on the disk in parts. Memory keeps only their heads.
-const PART: u64 = RECORD_BODY_LIMIT as u64;
-/// Number of parts of equal size that the memory has.
-const MEMORY_SHARDS: u32 = 16;
 
 /// A sampled request in the queue.
 struct QueuedRequest {
@@ -70,7 +59,6 @@ struct QueuedRequest {
     body_bytes: u64,
     /// Whether the body is the whole object.
     is_whole: bool,
-    outcome: RequestOutcome,
     may_hit: bool,
     may_store: bool,
 }
@@ -82,13 +70,20 @@ struct SimulatedTier {
     estimator: Estimator,
     /// Whether a finished request was a hit of this tier.
     counts_hit: fn(RequestOutcome) -> bool,
-    /// Returns the request as this tier sees it.
-    seen: fn(&QueuedRequest) -> SampledRequest<'_>,
+    /// Returns the bytes that a response takes.
+    size: fn(&QueuedRequest) -> u64,
 }
 
 impl SimulatedTier {
     fn add(&mut self, request: &QueuedRequest) {
-        self.estimator.add(&(self.seen)(request));
+        self.estimator.add(&SampledRequest {
+            key_hash: request.key_hash,
+            host: &request.host,
+            size: if request.is_whole { (self.size)(request) } else { 0 },
+            sent: request.body_bytes,
+            may_hit: request.may_hit,
+            may_store: request.may_store && request.is_whole,
+        });
     }
 
     fn has_many_keys(&self) -> bool {
@@ -210,79 +205,6 @@ impl WhatIf {
     }
 }
 
-impl QueuedRequest {
-    fn record_bytes(&self) -> u64 {
-        self.body_bytes + self.head_bytes + DISK_OVERHEAD
-    }
-
-    /// Returns whether memory keeps only the head of the object.
-    const fn is_in_parts(&self) -> bool {
-        self.is_whole && self.body_bytes > PART
-    }
-
-    /// Returns the request in a cache where the object takes `size` bytes.
-    fn sampled(&self, size: u64) -> SampledRequest<'_> {
-        let joins = self.outcome == RequestOutcome::Collapsed;
-        SampledRequest {
-            key_hash: self.key_hash,
-            host: &self.host,
-            object_bytes: if self.is_whole { self.body_bytes } else { 0 },
-            size: if self.is_whole { size } else { 0 },
-            sent: self.body_bytes,
-            may_hit: self.may_hit,
-            may_store: self.may_store && self.is_whole,
-            help: if joins { Help::JoinedFetch } else { Help::None },
-        }
-    }
-
-    /// Returns the request as a disk sees it. The disk does not notice a hit in memory.
-    fn on_disk(&self, size: u64) -> SampledRequest<'_> {
-        let sampled = self.sampled(size);
-        if self.outcome == RequestOutcome::MemoryHit && !self.is_in_parts() {
-            SampledRequest { help: Help::InFront, ..sampled }
-        } else {
-            sampled
-        }
-    }
-
-    fn in_segments(&self) -> SampledRequest<'_> {
-        let packed = self.record_bytes() + PACKED_ENTRY;
-        self.on_disk(if packed < PAGE {
-            packed + packed / 20
-        } else {
-            (self.record_bytes() + RECORD_HEAD).next_multiple_of(GRANULE)
-        })
-    }
-
-    fn in_a_stream(&self) -> SampledRequest<'_> {
-        self.on_disk(self.record_bytes())
-    }
-
-    fn in_files(&self) -> SampledRequest<'_> {
-        self.on_disk(self.record_bytes().next_multiple_of(PAGE))
-    }
-
-    fn in_slots(&self) -> SampledRequest<'_> {
-        self.on_disk(self.record_bytes().next_multiple_of(SLOT))
-    }
-
-    /// Returns the request as the memory in front of a disk sees it. A hit of a large object needs
-    /// the disk.
-    fn in_memory(&self) -> SampledRequest<'_> {
-        if self.is_in_parts() {
-            let sampled = self.sampled(2 * self.head_bytes + MEMORY_OVERHEAD);
-            SampledRequest { may_hit: self.may_hit && self.outcome.is_hit(), ..sampled }
-        } else {
-            self.in_memory_alone()
-        }
-    }
-
-    /// Returns the request as the memory without a disk sees it.
-    fn in_memory_alone(&self) -> SampledRequest<'_> {
-        self.sampled(self.body_bytes + 2 * self.head_bytes + MEMORY_OVERHEAD)
-    }
-}
-
 impl Simulation {
     /// Halves the rate of the tier with the most keys in its sample.
     fn thin(&mut self) {
@@ -333,22 +255,26 @@ fn combined(a: &Totals, b: &Totals, of: impl Fn(f64, f64) -> f64) -> Totals {
 
 fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
     let memory = settings.memory.size.0;
-    let limit = |(least, most): (u64, u64)| {
-        usize::try_from((memory / MEMORY_PART).clamp(least, most)).unwrap_or(usize::MAX)
-    };
+    let limit = (memory / MEMORY_PART).clamp(MEMORY_LIMITS.0, MEMORY_LIMITS.1);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
     let disk = stores.first().map(|first| {
-        let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
-        let tier = disk_tier(settings, first, stores);
+        let capacity = stores.iter().map(usable).sum();
+        let policy = first.facts.scheme.row().policy(settings.disk.policy);
+        let object_limit = stores.iter().map(|store| store.object_limit).max().unwrap_or(u64::MAX);
+        let tier = Tier { capacity, policy, object_limit };
         SimulatedTier {
             name: "disk",
             tier,
-            estimator: Estimator::new(tier, &others, limit(DISK_LIMITS)),
+            estimator: Estimator::new(tier, &others, limit),
             counts_hit: RequestOutcome::is_hit,
-            seen: match first.facts.scheme {
-                SchemeName::Webcosm => QueuedRequest::in_segments,
-                SchemeName::StreamPacketizer => QueuedRequest::in_a_stream,
-                scheme if scheme.row().grows() => QueuedRequest::in_files,
-                _ => QueuedRequest::in_slots,
+            size: match first.facts.scheme {
+                SchemeName::Webcosm => |request| on_shared_pages(request.record_bytes()),
+                SchemeName::StreamPacketizer => QueuedRequest::record_bytes,
+                scheme if scheme.row().grows() => {
+                    |request| request.record_bytes().next_multiple_of(PAGE)
+                }
+                _ => |request| request.record_bytes().next_multiple_of(SLOT),
             },
         }
     });
@@ -356,36 +282,28 @@ fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
         capacity: memory,
         policy: PolicyName::Sieve,
         object_limit: settings.memory.object_limit.0,
-        parts: MEMORY_SHARDS,
     };
     let memory = SimulatedTier {
         name: "memory",
         tier,
-        estimator: Estimator::new(tier, &[], limit(MEMORY_LIMITS)),
+        estimator: Estimator::new(tier, &[], limit),
         counts_hit: |outcome| outcome == RequestOutcome::MemoryHit,
-        seen: match disk {
-            Some(_) => QueuedRequest::in_memory,
-            None => QueuedRequest::in_memory_alone,
-        },
+        size: |request| request.body_bytes + 2 * request.head_bytes + MEMORY_OVERHEAD,
     };
     disk.into_iter().chain([memory]).collect()
 }
 
-fn disk_tier(settings: &Settings, first: &RunningStore, stores: &[RunningStore]) -> Tier {
-    Tier {
-        capacity: stores.iter().map(usable).sum(),
-        policy: first.facts.scheme.row().policy(settings.disk.policy),
-        object_limit: stores.iter().map(|store| store.object_limit).max().unwrap_or(u64::MAX),
-        parts: u32::try_from(stores.len()).unwrap_or(1),
-    }
-}
-
-/// Returns the bytes of a store that records can take. The simulation of the scheme webcosm
-/// computes them from the size of the file.
+/// Returns the bytes of a store that records can take.
 fn usable(store: &RunningStore) -> u64 {
     let capacity = store.shard.handle().observer().statistics.capacity_bytes.get();
-    let is_known = capacity > 0 && store.facts.scheme != SchemeName::Webcosm;
-    if is_known { capacity } else { store.facts.size.0 }
+    if capacity > 0 { capacity } else { store.facts.size.0 }
+}
+
+/// Returns the bytes of disk of a record in the scheme webcosm. Small records share pages, of which
+/// about a twentieth stays free.
+fn on_shared_pages(record: u64) -> u64 {
+    let packed = record + record / 20;
+    if packed < PAGE { packed } else { record.next_multiple_of(PAGE) }
 }
 
 impl AnswerSample for WhatIf {
@@ -408,6 +326,10 @@ impl AnswerSample for WhatIf {
 }
 
 impl QueuedRequest {
+    fn record_bytes(&self) -> u64 {
+        self.body_bytes + self.head_bytes + DISK_OVERHEAD
+    }
+
     /// An outcome that does not depend on the size of the cache, such as an expired response, can
     /// be a hit with no size.
     fn of(answer: &SampledAnswer<'_>) -> Self {
@@ -430,7 +352,6 @@ impl QueuedRequest {
             head_bytes: answer.head_bytes,
             body_bytes: answer.body_bytes,
             is_whole,
-            outcome: answer.outcome.request_outcome(),
             may_hit,
             may_store,
         }

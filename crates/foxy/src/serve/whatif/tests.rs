@@ -42,26 +42,6 @@ fn the_body_of_a_part_or_of_no_object_tells_no_size() {
     assert_eq!([200, 404, 206, 304].map(|status| of(status).is_whole), [true, true, false, false]);
 }
 
-#[test]
-fn the_disk_notices_no_hit_of_a_small_object_in_memory() {
-    let hit = |source| CacheStatus::Hit { source, ttl: 1, permit: None, coding: None };
-    let joined = forwarded(ForwardReason::UriMiss, true, true);
-    let miss = forwarded(ForwardReason::UriMiss, true, false);
-    let small = |outcome| QueuedRequest::of(&answer(outcome, 200));
-    let large = |outcome| QueuedRequest { body_bytes: PART + 1, ..small(outcome) };
-    let helps = [hit(HitSource::Memory), hit(HitSource::Disk), joined]
-        .map(|outcome| [small(outcome), large(outcome)].map(|request| request.on_disk(0).help));
-    let expected = [[Help::InFront, Help::None], [Help::None; 2], [Help::JoinedFetch; 2]];
-    assert_eq!(helps, expected);
-    let in_memory = |request: &QueuedRequest| {
-        let SampledRequest { size, may_hit, .. } = request.in_memory();
-        (size, may_hit)
-    };
-    assert_eq!(in_memory(&small(miss)), (2000, true));
-    assert_eq!(in_memory(&large(hit(HitSource::Disk))), (1000, true), "memory keeps the head");
-    assert_eq!(in_memory(&large(miss)), (1000, false), "the disk has lost the body");
-}
-
 fn outcome(outcome: RequestOutcome, requests: u64, bytes: u64) -> OutcomeMetrics {
     let mut classes = [0; 6];
     classes[2] = requests;
@@ -76,13 +56,13 @@ fn outcome(outcome: RequestOutcome, requests: u64, bytes: u64) -> OutcomeMetrics
 
 #[test]
 fn old_requests_lose_half_of_their_weight() {
-    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100, parts: 1 };
+    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100 };
     let tier = SimulatedTier {
         name: "disk",
         tier,
         estimator: Estimator::new(tier, &[], 1 << 20),
         counts_hit: RequestOutcome::is_hit,
-        seen: QueuedRequest::in_memory,
+        size: |request| request.body_bytes,
     };
     let now = Instant(1);
     let forgotten = vec![Totals::default()];
