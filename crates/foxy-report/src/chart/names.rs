@@ -84,10 +84,49 @@ fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::{Axis, Better, Place, Provenance, Spread, Value};
 
     #[test]
     fn names_never_touch_and_stay_inside() {
         let places = spread(&[100.0, 101.0, 399.0, 400.0], 99.0, 400.0);
         assert_eq!(places, [100.0, 114.0, 386.0, 400.0]);
+    }
+
+    #[test]
+    fn our_lines_have_names_at_their_ends_and_quoted_lines_have_none() {
+        let line = |name: &str, look, points: &[(f64, f64)]| Line {
+            name: name.into(),
+            look,
+            points: points.iter().map(|&(x, y)| (x, Value::exact(y))).collect(),
+        };
+        let lines = vec![
+            line("foxy", Look::Solid, &[(0.0, 1.0), (1.0, 2.0)]),
+            line("early", Look::Solid, &[(0.0, 3.0)]),
+            line("paper", Look::Quoted, &[(0.0, 1.0)]),
+            line("empty", Look::Solid, &[]),
+        ];
+        let chart = |lines: Vec<Line>| Chart {
+            title: String::new(),
+            better: Better::Higher,
+            provenance: Provenance {
+                source: String::new(),
+                place: Place::Measured,
+                scale: 1.0,
+                quick: false,
+                seeds: 1,
+            },
+            spread: Spread::Runs,
+            x: Axis::linear("", ""),
+            y: Axis::linear("", ""),
+            plot: Plot::Lines(lines),
+        };
+        let names = |lines| {
+            let chart = chart(lines);
+            end_names(&chart, &chart.plot).map(|found| found.lines)
+        };
+        let expected = vec![(0, "foxy, 2".to_owned()), (1, "early, 3".to_owned())];
+        assert_eq!(names(lines.clone()), Some(expected));
+        assert_eq!(names(lines[2..].to_vec()), None);
+        assert_eq!(names(vec![lines[0].clone(); MAX_LINES + 1]), None);
     }
 }
