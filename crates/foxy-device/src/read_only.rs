@@ -117,8 +117,8 @@ impl ReadOnlyFile {
     }
 }
 
-/// A device that changes nothing: it reads files of a folder, and only claims that writes and other
-/// changes succeeded. A storage scheme can open its store with this device, for a look at it.
+/// A device that reads the files of a folder, and changes nothing. It reports success for writes
+/// and other changes without making them. So a storage scheme can open a store for inspection.
 #[derive(Debug)]
 pub struct ReadOnlyDevice {
     folder: Rc<ReadOnlyFolder>,

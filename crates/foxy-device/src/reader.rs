@@ -60,7 +60,8 @@ impl Reader {
         Self(Arc::new(ReaderShared { files, pause: Pause::default(), for_rings: false }))
     }
 
-    /// Returns a reader of the same files that threads with a [`crate::ReadRing`] may use for it.
+    /// Returns a reader of the same files. Threads may also read these files with a
+    /// [`crate::ReadRing`].
     pub(crate) fn for_rings(self) -> Self {
         let (files, pause) = (Arc::clone(&self.0.files), Pause::default());
         Self(Arc::new(ReaderShared { files, pause, for_rings: true }))

@@ -250,7 +250,7 @@ impl Bell {
         }
     }
 
-    /// Resets the bell, (an eventfd), so that the next ring wakes the device's thread again. A
+    /// Resets the bell (an eventfd), so that the next ring wakes the device's thread again. A
     /// thread that finds the bell already rung makes no system call. All work that this thread did
     /// before it rang the bell is visible to the device's thread after this reset.
     fn silence(&self) {

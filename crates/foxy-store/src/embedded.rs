@@ -37,7 +37,7 @@ use std::time::Duration;
 /// ```
 pub struct Store {
     shard: Shard,
-    /// Locks the directory against other processes until the shard has ended.
+    /// Locks the directory against other processes until the store's thread has ended.
     _root: Root,
 }
 

@@ -191,9 +191,9 @@ impl DiskProfile {
         self.sectors() * SECTOR
     }
 
-    /// Returns a smaller disk with at least `size` bytes. The disk has fewer cylinders. A full move
-    /// of the arm takes the same time. Returns `None` for sizes below 64 cylinders or above
-    /// this disk.
+    /// Returns a smaller disk with at least `size` bytes. The smaller disk has fewer cylinders, but
+    /// a seek from its first to its last cylinder takes as long as on this disk. Returns `None` if
+    /// `size` is less than 64 cylinders or more than this disk.
     #[must_use]
     pub fn with_capacity(self, size: u64) -> Option<Self> {
         let cylinder = self.capacity() / u64::from(self.cylinders);

@@ -156,9 +156,9 @@ impl TransferQueue {
         }
     }
 
-    /// Waits until all transfers are finished, for each further completion at most `patience`. The
-    /// transfers that then remain keep their memory for ever, because the kernel may still write
-    /// into it.
+    /// Waits until all transfers are finished, but at most `patience` for each completion.
+    /// Transfers that remain unfinished keep their memory for ever, because the kernel may still
+    /// write into it.
     pub(super) fn finish_within(&mut self, patience: Duration) {
         while !self.slots.is_empty() {
             let before = self.finished.len();

@@ -1,5 +1,5 @@
-//! A ring with which one thread reads files that a device has open. The thread collects new reads
-//! and finished reads in turns, with at most one system call a turn.
+//! A ring with which one thread reads files that a device has open. Each call of `turn` submits the
+//! new reads and collects the finished reads, with at most one system call.
 
 use super::queue::TransferQueue;
 use super::slots::{Transfer, Work};
@@ -15,13 +15,13 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Number of reads that the kernel has at once. Further reads wait in this process.
+/// Maximum number of reads in the kernel at once. Further reads wait in this process.
 const DEPTH: u32 = 128;
 
-/// Maximum number of bytes that unfinished reads have as buffers.
+/// Maximum total size in bytes of the buffers of unfinished reads.
 const MAX_BYTES: usize = 2 << 20;
 
-/// Time for which a ring that is dropped waits for each further read.
+/// When a ring is dropped, it waits at most this time for each unfinished read.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A ring for the reads of one thread.
@@ -56,7 +56,8 @@ impl ReadRing {
     }
 
     /// Returns an eventfd that becomes readable when the next call of [`Self::turn`] may find a
-    /// finished read. Nobody needs to read it: it signals each time, to an edge-triggered epoll.
+    /// finished read. The caller need not read the eventfd: an edge-triggered epoll reports each
+    /// new signal.
     ///
     /// # Errors
     /// Returns an error if the process has no free descriptor.
@@ -89,7 +90,7 @@ impl ReadRing {
     }
 
     /// Passes new reads to the kernel, and adds the finished reads to `done`. Never waits. Makes no
-    /// system call if there is nothing to do. Returns whether the caller must soon call again.
+    /// system call if nothing is to do. Returns whether the caller must call again soon.
     pub fn turn(&mut self, done: &mut Vec<IoDone>) -> bool {
         self.queue.fill();
         if let Err(error) = self.queue.turn(0, None) {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Maximum number of bytes in one entry. The kernel moves no more in one read or write.
+/// Maximum number of bytes that the kernel moves in one read or write.
 const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Finishes answers whose flight no longer delivers. A *flight* is a fetch that several requests
 //! share. A client may be too slow for its flight, or may join it too late. Such a client reads the
 //! body from the cache, while the body is still being stored. Bytes that are not stored come from
-//! the origin. If the origin has another response now, the proxy cuts the answer off.
+//! the origin. If the origin has another response now, the proxy closes the client's connection.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
@@ -73,8 +73,8 @@ pub(crate) async fn from_beginning(
 
 enum CaughtUp {
     Whole(Answered),
-    /// The cache does not have the next bytes of the body. They were not sent. If the head was
-    /// still waiting for bytes of the body, it was not sent either.
+    /// The cache does not have the next bytes of the body, so they were not sent. If the head was
+    /// still waiting for bytes of the body, the head was not sent either.
     Gone(Begun),
     RestGone(Begun),
 }

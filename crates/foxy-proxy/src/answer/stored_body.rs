@@ -1,6 +1,7 @@
-//! Sends stored bodies without keeping them in memory for clients that stop reading. If a client
-//! accepts nothing for a moment, a body that is one record leaves memory. The proxy reads it again
-//! later. A large body is read in parts of 1 MiB, and requests for the same part share one read.
+//! Sends stored bodies without keeping them in memory for clients that stop reading. A body that is
+//! one record of the store leaves memory if the client accepts nothing for a moment. The proxy
+//! reads the record again later. A large body is read in parts of 1 MiB, and requests for the same
+//! part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
@@ -24,8 +25,7 @@ pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 /// Longest time for which bytes of a body stay in memory while the client accepts nothing.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// Longest time for which bytes of a body stay in memory while the client accepts nothing and
-/// memory is scarce. The limit also applies while all places for parts of bodies are taken.
+/// Like [`HOLD_TIME`], while little of the memory for waiting bodies is left.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {
@@ -135,7 +135,7 @@ impl WholeBody<'_> {
         Ok(sender.flush().await?)
     }
 
-    /// Returns the time for which the body may stay in memory while the client accepts nothing.
+    /// Returns how long the body may stay in memory while the client accepts nothing.
     fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
         let waiting = &self.worker.shared.waiting;
         if held.is_none() {
@@ -193,7 +193,7 @@ pub(crate) struct BodyInParts {
 }
 
 impl BodyInParts {
-    /// Sends bytes of a body whose parts (1 MiB each) should all be stored.
+    /// Sends bytes of a body that is stored in parts of 1 MiB.
     pub(crate) async fn send(
         self,
         worker: &Worker,
@@ -241,10 +241,9 @@ impl BodyInParts {
         Ok(sender.flush().await?)
     }
 
-    /// Returns a whole part (1 MiB of the body) of the body. If another request is sending this
-    /// part, shares its copy. Otherwise reads the part from memory or from the store. Waits longer
-    /// for the store if `begun`, which means that the client has received the beginning of the
-    /// answer.
+    /// Returns a whole part (1 MiB) of the body. If another request is sending this part, shares
+    /// its copy. Otherwise reads the part from memory or from the store. If `begun`, the client has
+    /// already received the beginning of the answer. The function then waits longer for the store.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

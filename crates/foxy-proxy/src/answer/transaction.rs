@@ -1,6 +1,6 @@
 //! A *transaction*: a GET or HEAD request in progress, with the methods that answer it from stored
 //! responses. An *epoch* is the moment at which a look-up began, in the order of the URL's events.
-//! A *watch* remembers the writes to a URL.
+//! A *watch* remembers the writes to a URL in the store.
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};

@@ -1,6 +1,6 @@
-//! Opens connections to origins. Tries the addresses that the destination policy allows by Happy
-//! Eyeballs (RFC 8305, without its sorting by history). Then does the TLS handshake. Does not speak
-//! HTTP, and keeps no connection.
+//! Opens connections to origins. Takes the addresses that the destination policy allows, and tries
+//! them by Happy Eyeballs (RFC 8305, without its sorting by history). Then does the TLS handshake.
+//! Does not speak HTTP, and keeps no connection.
 
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::addresses::proxy_header;
@@ -27,8 +27,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// After this time, the dialer tries the next address too, while it still waits for the first
-/// address (RFC 8305 §5).
+/// If the first address has not answered after this time, the dialer also tries the next address
+/// (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Largest number of addresses that the dialer tries for one name.
@@ -50,7 +50,8 @@ pub struct Origin {
     /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
     /// proxy.
     pub(crate) member: Option<GroupMember>,
-    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    /// The ways to the origin (directly or through parent proxies) that a rule of the operator
+    /// permits. `None` if no rule decided.
     pub(crate) ways: Option<Arc<Ways>>,
 }
 
@@ -61,7 +62,8 @@ impl Origin {
         Self { scheme, host, port, chosen, member: None, ways: None }
     }
 
-    /// Sets the ways that a rule of the operator permits.
+    /// Sets the ways to the origin (directly or through parent proxies) that a rule of the operator
+    /// permits.
     #[must_use]
     pub(crate) fn by(self, upstream: Option<&Upstream>) -> Self {
         match upstream {
@@ -193,8 +195,9 @@ impl Dialer {
     }
 
     /// Returns the source address for a connection on behalf of a client, and removes the addresses
-    /// of the other family. Returns `None` if the connection uses an address of this machine. No
-    /// other machine can answer to a loopback address.
+    /// of the other family. Returns `None` if the connection uses an address of this machine
+    /// instead. A client's loopback address is never used, because no other machine can answer to
+    /// it.
     fn source_for(
         &self,
         client: Option<ClientEnds>,

@@ -2,7 +2,7 @@
 
 use crate::core::transport::Transport;
 
-/// The HTTP version that a connection uses, or that the proxy offers to the origin.
+/// An HTTP version: in use on a connection, or offered to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialedProtocol {
     Http1,

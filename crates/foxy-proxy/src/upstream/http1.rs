@@ -18,8 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 /// Bytes of buffer space for one read from the origin.
 const READ_BYTES: usize = 32 << 10;
 
-/// Number of bytes of a request line besides the method and target. The empty line at the end of
-/// the head counts too.
+/// Length of a request line and the head's empty line, without the method and the target.
 const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
 pub(crate) struct Http1Link {

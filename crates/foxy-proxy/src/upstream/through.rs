@@ -25,9 +25,10 @@ use tokio::time::timeout;
 
 /// The attempts of one request to reach its origin through parent proxies.
 pub(crate) struct ParentAttempts {
-    /// The origin, without the ways to it.
+    /// The origin. Its field `ways` is `None`, because `ways` below has the value.
     origin: Origin,
-    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    /// The ways to the origin (directly or through certain parents) that a rule of the operator
+    /// permits. `None` if no rule decided.
     ways: Option<Arc<Ways>>,
     /// The target of the request in origin form. Empty for a tunnel.
     target: Bytes,
@@ -179,8 +180,8 @@ impl ParentRoutes {
         }
     }
 
-    /// Prepares to send a request past the sibling, which gave no answer. Returns false if the
-    /// route does not lead through the sibling.
+    /// Prepares to send a request without the sibling (a `foxy run` whose cache this proxy shares),
+    /// because it gave no answer. Returns false if the route does not lead through the sibling.
     pub(crate) fn is_left(&self, attempts: &mut ParentAttempts, by: By) -> bool {
         let sibling = by.parent().filter(|number| self.parents.is_sibling(*number));
         sibling.inspect(|number| self.leave_sibling(attempts, *number)).is_some()

@@ -201,7 +201,7 @@ impl OriginTls {
     /// function for requests of its own, to an ACME authority.
     ///
     /// # Errors
-    /// The handshake fails, or `host` is no host.
+    /// The handshake fails, or `host` is not a valid host name.
     pub async fn open(
         &self,
         host: &str,

@@ -117,8 +117,8 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Passes more bytes in this direction. Is ready once the receiving side knows that no more
-    /// bytes follow.
+    /// Passes more bytes in this direction. Is ready once this direction is closed towards the
+    /// receiving side.
     fn poll(
         &mut self,
         context: &mut Context<'_>,

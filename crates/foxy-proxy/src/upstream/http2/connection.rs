@@ -135,8 +135,8 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// The values that decide whether a connection accepts another request. The task of the connection
-/// notifies waiting exchanges when such a value has changed.
+/// The values that decide whether a connection accepts another request. When one of these values
+/// changes, the connection's task wakes the exchanges that wait.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,
@@ -243,7 +243,7 @@ impl Lease {
     }
 
     /// Notes that an answer did not arrive in time. If nothing has arrived on the connection since
-    /// `asked`, the connection may be dead. No more requests then use it.
+    /// `asked`, the connection may be dead, so no more requests use it.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

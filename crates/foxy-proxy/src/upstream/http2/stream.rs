@@ -23,9 +23,8 @@ use std::task::{Context, Poll, ready};
 const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
 pub(crate) struct Http2Exchange {
-    // This field must be dropped before `lease`, which is this stream's permit on the connection.
-    // The connection then knows that the stream has ended before a waiting exchange gets the
-    // permit.
+    // Must be dropped before `lease`, this stream's permit on the connection. The connection then
+    // knows that the stream has ended before a waiting exchange gets the permit.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,

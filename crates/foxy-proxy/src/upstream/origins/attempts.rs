@@ -26,8 +26,8 @@ struct RunningAttempt {
     group: Arc<OriginGroup>,
     number: usize,
     since: Instant,
-    /// True while the request waits for the response head and its latency counts. Latency counts
-    /// only for requests without a body.
+    /// True while the request waits for the response head, if its latency counts. Only the latency
+    /// of a request without a body counts.
     waits: bool,
 }
 

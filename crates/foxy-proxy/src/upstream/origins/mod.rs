@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Origins {
     groups: Vec<Arc<OriginGroup>>,
-    /// Whether the servers of an origin receive the addresses of the client's connection.
+    /// Whether a server receives the addresses of the client's connection in a PROXY header.
     name_clients: bool,
 }
 
@@ -52,7 +52,8 @@ impl Origins {
         Self { groups: all.into_iter().map(group).collect(), name_clients }
     }
 
-    /// Returns true if the servers of an origin receive the addresses of the client's connection.
+    /// Returns true if a server receives the addresses of the client's connection in a PROXY
+    /// header.
     pub(crate) const fn name_clients(&self) -> bool {
         self.name_clients
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 const SLOW_START: Duration = Duration::from_secs(10);
 const LEAST_SHARE: f64 = 0.1;
 
-/// The share of failures is a moving average. This is the weight of the newest response.
+/// Weight of the newest response in the moving average of failures.
 const FAILURE_WEIGHT: f64 = 0.2;
 /// If the share of failures reaches this value, the server rests (receives no requests for some
 /// time). Three failures in a row reach it.
@@ -142,8 +142,9 @@ impl ServerState {
         }
     }
 
-    /// Returns the time at which the server's rest (pause without requests) ends. If only the
-    /// probes of the server fail, returns the earliest time, so that this server is preferred.
+    /// Returns the time at which the server's rest (pause without requests) ends. If requests
+    /// succeed and only the probes of the server fail, returns time zero, so that the server is
+    /// preferred to servers that rest.
     pub(crate) fn rests_until(&self) -> Instant {
         if self.fault.is_some() { self.rest.until() } else { Instant::ZERO }
     }

@@ -86,11 +86,11 @@ pub(crate) struct Aim<'a> {
     pub(crate) scheme: Scheme,
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// The text from which rendezvous hashing chooses the parent proxy.
+    /// Rendezvous hashing of this text chooses the parent proxy.
     pub(crate) key: &'a [u8],
     /// Whether a cache can answer the request.
     pub(crate) is_cacheable: bool,
-    /// The ways that a rule of the operator permits. `None` if no rule decided.
+    /// The ways to the destination that a rule of the operator permits. `None` if no rule decided.
     pub(crate) ways: Option<&'a Ways>,
 }
 
