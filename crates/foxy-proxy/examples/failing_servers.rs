@@ -1,6 +1,6 @@
-//! Measures errors and latencies of two origins: the servers of the first die, turn slow, or report
-//! a false health; the second has a good server. Also counts unsafe requests that were sent twice,
-//! and forged fields that reach a server. Prints records. Run with `--release`.
+//! Measures errors and latencies while servers of an origin die, become slow, or answer only probes
+//! well. The other servers of the origin work. Also counts unsafe requests that were sent twice,
+//! and forged fields that reach a server. Prints one record for each number. Run with `--release`.
 #![expect(clippy::print_stdout, reason = "an example speaks to its user")]
 #![expect(clippy::expect_used, reason = "an example ends with the first failure")]
 
@@ -66,7 +66,8 @@ fn main() {
     }
 }
 
-/// Reports requests that a server got twice or with forged fields, and requests of the slow server.
+/// Reports the requests that a server got twice or with forged fields, and the number of requests
+/// that the slow server got.
 fn report_requests(subject: &str, servers: &[ChangingServer], failures: &Failures) {
     let mut posts: HashMap<String, usize> = HashMap::new();
     let mut forged = 0;

@@ -25,7 +25,7 @@ pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 /// Longest time for which bytes of a body stay in memory while the client accepts nothing.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// Like [`HOLD_TIME`], while little of the memory for waiting bodies is left.
+/// Like [`HOLD_TIME`], for times when the proxy already holds much memory for slow clients.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {

@@ -1,5 +1,5 @@
-//! Limits the work of compression. One body is compressed at a time, and no body twice within some
-//! minutes, so that a store that refuses the results causes no endless work.
+//! Limits the work of compression. The proxy compresses one body at a time, and no body twice
+//! within [`RETRY_SECONDS`]. So a store that refuses the results causes no endless work.
 
 use foxy_base::WallTime;
 use foxy_store::Key;

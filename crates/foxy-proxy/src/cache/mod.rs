@@ -188,7 +188,7 @@ impl Cache {
             return Some(FoundPart { stored, source: HitSource::Memory });
         }
         let storage = self.storage.as_ref()?;
-        // Nearly all URLs have no part.
+        // Nearly all URLs have no stored partial response, and this test costs less than a read.
         if storage.lacks(&key) {
             return None;
         }
@@ -443,8 +443,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // The hint must give the size of what the store reads at a time. For a set of slices (aligned
-    // MiB), that is one slice.
+    // The hint must give the number of bytes that the store reads at a time. For a set of slices
+    // (aligned MiB), this number is one slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

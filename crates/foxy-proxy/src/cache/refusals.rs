@@ -78,7 +78,8 @@ impl fmt::Display for NotKept {
     }
 }
 
-/// Milliseconds for which the next responses of a URL are expected to be like the last.
+/// For this time in milliseconds, the next response of a URL is expected to be like its last
+/// response.
 const EXPECTED_FOR: u64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +92,8 @@ pub struct Refused {
 
 impl Refused {
     /// Returns whether the response could answer no other request. `has_authorization` tells
-    /// whether the next request has the field Authorization. After an error of the server, the next
-    /// response may be another.
+    /// whether the next request has the field Authorization. Returns false after a status of 500 or
+    /// more, because the next response may differ.
     fn is_for_one(self, has_authorization: bool) -> bool {
         use NotStoredReason::{
             Authorization, NoFreshness, NotUnderstood, Private, ResponseNoStore, Rule, SetCookie,

@@ -53,8 +53,8 @@ const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
-/// Returns the key of one part (1 MiB of the body) of a body. `fill` is the random number of the
-/// fetch, so that the parts of two fetches have different keys.
+/// Returns the key of one part (1 MiB) of a body. `fill` is the random number of the fetch, so that
+/// the parts of two fetches have different keys.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);

@@ -158,8 +158,8 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> 
     }
 }
 
-/// Decodes a response. `body_of` returns the body for the number of the fill, which is 0 for a body
-/// that is not in parts, and the length. It returns `None` if it has not the right body.
+/// Decodes a response. `body_of` returns the body. Its arguments are the number of the fill (0 for
+/// a body that is not in parts) and the body's length. It returns `None` if this body is missing.
 fn decode_response(
     key: Bytes,
     (role, policies): (Role, &Policies),

@@ -160,8 +160,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits until the store has confirmed or refused the next part (1 MiB of the body) of the body.
-/// Without an unconfirmed part, waits for ever.
+/// Waits until the store has confirmed or refused the next part (1 MiB) of the body. Without an
+/// unconfirmed part, waits for ever.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,

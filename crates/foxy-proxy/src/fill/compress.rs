@@ -1,6 +1,6 @@
-//! Compresses a stored response once, and stores the result beside the response. The body goes part
-//! by part through an encoder on another thread, so no worker waits for it, and no client can keep
-//! it in memory.
+//! Compresses a stored response once, and stores the result beside the response. An encoder on
+//! another thread receives the body part by part. So no worker waits, and no slow client keeps the
+//! body in memory.
 
 use crate::cache::{CacheKey, PART, Stored, StoredBody, part_key};
 use crate::core::Counter;
@@ -48,8 +48,8 @@ impl Compressing {
         worker.counters.add(Counter::Compressions, 1);
     }
 
-    /// Returns the coded body and its length. Returns `None` if a part (1 MiB of the body) of the
-    /// body is missing, or if the coded body cannot be stored.
+    /// Returns the coded body and its length. Returns `None` if a part (1 MiB) of the body is
+    /// missing, or if the coded body cannot be stored.
     async fn compressed(&self, worker: &Rc<Worker>) -> Option<(StoredBody, u64)> {
         let Self { base, stored, key, coding } = self;
         let mut writer = BodyWriter::new(worker, base, key, None);

@@ -121,8 +121,8 @@ mod tests {
         }
     }
 
-    /// A changed digest means that the same tag would name other bytes. Then `REVISION` must change
-    /// together with the digests.
+    /// A changed digest means that the ETag of a compressed response would name other bytes than
+    /// before. Then `REVISION` must change together with the digests.
     #[test]
     fn a_revision_has_the_same_bytes_for_ever() {
         const DIGESTS: [u64; 3] =

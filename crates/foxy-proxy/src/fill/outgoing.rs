@@ -115,9 +115,9 @@ pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
 }
 
-/// Restores the origin's tags in If-Match and If-None-Match, because the client knows the tags of
-/// compressed responses. For GET and HEAD, If-None-Match stays: the origin's 304 would have another
-/// tag than the client's response.
+/// Replaces the ETags of compressed responses in If-Match and If-None-Match by the origin's ETags.
+/// For GET and HEAD, If-None-Match stays: the origin's 304 would have another ETag than the
+/// client's response.
 fn restore_tags(method: &Method, headers: &mut Headers) {
     let is_safe = matches!(method, Method::Get | Method::Head);
     for name in ["If-Match", "If-None-Match"] {

@@ -88,8 +88,8 @@ pub(crate) struct Miss {
 }
 
 impl Miss {
-    /// Creates a miss. If `validate` is true, the proxy asks the origin to confirm the response
-    /// that the look-up found.
+    /// Creates a miss, for a request that the cache cannot answer alone. If `validate` is true, the
+    /// proxy asks the origin to confirm the response that the look-up found.
     pub(crate) fn new(
         waiting: &ByteBudget,
         base: &CacheKey,

@@ -109,8 +109,8 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Serves a stored response, even if the store has lost a part (1 MiB of the body) of the body.
-/// Returns `None` if the body was lost before anything was sent. The request then counts as a miss.
+/// Serves a stored response, even if the store has lost a part (1 MiB) of the body. Returns `None`
+/// if the body was lost before anything was sent. The request then counts as a miss.
 pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,

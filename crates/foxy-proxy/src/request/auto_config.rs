@@ -79,7 +79,7 @@ pub(crate) fn is_asked(head: &RequestHead, own_name: Option<&str>) -> bool {
     };
     let asks = match head.target.form() {
         TargetForm::Origin(path) => is_file(path),
-        // A request of HTTP/2 names the proxy in the same way as an origin.
+        // Over HTTP/2, a request to the proxy itself looks like a request to an origin.
         TargetForm::Absolute { authority, path, .. } => {
             head.version == Version::Http2 && is_file(path) && is_own(authority)
         }

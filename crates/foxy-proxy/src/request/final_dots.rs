@@ -18,8 +18,8 @@ pub(crate) fn remove(head: &mut RequestHead) {
     }
 }
 
-/// Returns the authority without the dots at the end of its host. Returns `None` if there are none,
-/// or nothing else.
+/// Returns the authority without the dots at the end of its host. Returns `None` if the host has no
+/// dots at its end, or consists of dots alone.
 pub(crate) fn without_final_dots(authority: &[u8]) -> Option<Vec<u8>> {
     let colon = authority.iter().rposition(|byte| matches!(byte, b':' | b']'));
     let end = colon.filter(|&at| authority[at] == b':').unwrap_or(authority.len());

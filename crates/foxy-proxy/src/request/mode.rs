@@ -40,7 +40,8 @@ impl Mode {
         }
     }
 
-    /// Returns true if the servers of an origin receive the addresses of the client's connection.
+    /// Returns true if a server of an origin receives the addresses of the client's connection in a
+    /// PROXY header.
     pub fn names_clients(&self) -> bool {
         self.origins().is_some_and(|origins| origins.get().name_clients())
     }

@@ -112,8 +112,9 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits until an idle client sends bytes. Returns what the connection becomes instead, if the
-/// client sends nothing until `deadline`, or if the connection moves to another proxy.
+/// Waits until an idle client sends bytes, and then returns `None`. Otherwise the client sends
+/// nothing until `deadline`, or the connection moves to another proxy. Then returns which of the
+/// two happened.
 async fn rest(
     worker: &Worker,
     connection: &mut ClientConnection,
@@ -184,8 +185,8 @@ enum ClientProtocol {
     Unknown,
 }
 
-/// Detects the client's protocol. With TLS, the handshake (ALPN) tells it. Without TLS, the first
-/// bytes tell it (RFC 9113 §3.3, §3.4).
+/// Detects the client's protocol. With TLS, the handshake (ALPN) names the protocol. Without TLS,
+/// the first bytes show the protocol (RFC 9113 §3.3, §3.4).
 async fn detect_protocol(
     worker: &Worker,
     connection: &mut ClientConnection,

@@ -1,5 +1,5 @@
-//! Gives a worker (a thread that serves clients) its own io_uring. With it, the worker reads small
-//! records itself. All reads that began in one turn of the worker's loop take one system call.
+//! Gives a worker (a thread that serves clients) its own io_uring. The worker then reads small
+//! records itself. One system call starts all reads that began in one turn of the worker's loop.
 
 use foxy_store::ThreadRing;
 use std::future::poll_fn;
@@ -8,8 +8,8 @@ use std::task::Poll;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Reads for this worker, if a store uses io_uring. Returns only if the worker gets no ring: then
-/// the stores' threads read.
+/// Runs the reads of this worker, if a store uses io_uring. Returns only if the worker gets no
+/// ring. The threads of the stores then read its records.
 pub(super) async fn run(is_for_rings: bool) {
     if let Some((ring, bell)) = is_for_rings.then(open).flatten() {
         poll_fn(|cx| {

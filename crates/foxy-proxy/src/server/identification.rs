@@ -1,5 +1,5 @@
-//! Ids of requests: takes the id of a trusted client over, and passes ids on to origins. Also
-//! decides whether the answer tells its times.
+//! Gives each request an id: the id that a trusted client sent, or a new id. Passes the id on to
+//! origins. Also decides whether the answer has a `Server-Timing` field.
 
 use crate::client::Sender;
 use crate::request::answered::Progress;
@@ -61,7 +61,8 @@ fn valid(field: &[u8]) -> Option<&str> {
     std::str::from_utf8(field).ok().filter(|_| is_valid)
 }
 
-/// Returns the facts for which the client asks. Removes the field if the request needs an answer.
+/// Returns the facts for which the client asks. If the client wants an answer, removes the field,
+/// so that no origin receives it.
 fn asked(worker: &Worker, head: &mut RequestHead, peer: SocketAddr) -> Asked {
     let Some(field) = head.headers.get(EXPLAIN) else { return Asked::Nothing };
     let is_timing = field == b"timing";

@@ -69,7 +69,8 @@ async fn said(
     answer::local(sender, options, head, CacheStatus::Local { detail }, text.into()).await
 }
 
-/// Returns true if a request asks for an explanation and its client may receive it.
+/// Returns true if the client may purge: its address is listed, or the request has the token. The
+/// same clients may ask for explanations.
 pub(crate) fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     let settings = worker.settings();
     let address = client.ip().to_canonical();

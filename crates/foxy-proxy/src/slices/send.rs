@@ -22,8 +22,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// If more than this number of slice (aligned MiB) fetches break off during one answer, the proxy
-/// cuts the answer off.
+/// If the fetches of more than this number of slices (aligned MiB) break off during one answer, the
+/// proxy cuts the answer off.
 const MAX_BROKEN_FETCHES: u32 = 3;
 
 /// How an answer begins.

@@ -72,7 +72,7 @@ async fn requests_that_are_none_are_refused_and_no_origin_hears_of_them() {
             let refused = client.find(|frame| refusals.contains(&frame.kind)).await;
             let refused = refused.unwrap_or_else(|| panic!("{case:?}: not refused"));
             match refused.kind {
-                // This byte is the field `:status: 400`, entry 12 of HPACK's static table.
+                // The byte 0x8c is the field `:status: 400`, entry 12 of HPACK's static table.
                 kind::HEADERS => {
                     assert_eq!(refused.payload.first(), Some(&0x8c), "{case:?}: {refused:?}")
                 }

@@ -22,8 +22,8 @@ impl Resolve for NoNames {
     }
 }
 
-/// A short timeout that the tests set in the proxy. Even a slow machine answers within this time,
-/// and a test can wait for its end.
+/// A timeout in this proxy. It is long enough for the answer of a slow machine, and so short that a
+/// test can wait for its end.
 pub const SOON: Duration = Duration::from_millis(150);
 
 pub fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {

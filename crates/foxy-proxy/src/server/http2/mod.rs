@@ -198,7 +198,8 @@ pub(crate) async fn serve(
             drive(worker, frames, &stalled, streams, |request, respond, open| {
                 let worker = Rc::clone(worker);
                 let served = stream::serve(worker, shared.clone(), request, respond, open);
-                // The runtime moves the future of a new task several times.
+                // The runtime moves the future of a new task several times, and moves a box
+                // cheaply.
                 tokio::task::spawn_local(Box::pin(served));
             })
             .await
