@@ -1,5 +1,5 @@
-//! Looks into a store at rest whose scheme keeps many records in one file, except webcosm. The code
-//! of the scheme opens the store on a device that changes nothing.
+//! Reads a store at rest, which no process uses. The store's scheme keeps many records in one file,
+//! and is not webcosm. The code of the scheme opens the store on a device that changes nothing.
 
 use crate::failure::Failure;
 use crate::store_file::{StoreFile, refusal};
@@ -14,10 +14,10 @@ use foxy_store::{
 };
 use std::time::Duration;
 
-/// Longest simulated time that a read waits for others, in schemes that read in batches.
+/// Longest simulated time for which a read waits for other reads, in schemes that read in batches.
 const MAX_READ_WAIT: Duration = Duration::from_secs(1);
 
-/// The reason why there is nothing to look at.
+/// The reason why the store cannot be read.
 pub enum Unopened {
     /// A start of foxy would refuse the store too.
     Refused(OpenStoreError),
@@ -42,7 +42,7 @@ pub fn emptied(reason: AnewReason) -> String {
     format!("the next start empties the store, because {reason}")
 }
 
-/// A store at rest, opened for a look at it.
+/// An open store at rest.
 pub struct StoreAtRest {
     driver: StepDriver<ReadOnlyDevice>,
 }

@@ -78,8 +78,8 @@ pub struct SegmentPlace {
     pub log: u8,
     /// The current use of the place.
     pub state: SegmentUse,
-    /// The number of the segment in its log, in writing order. `None` if the place is free, or
-    /// the scheme does not number its segments.
+    /// The number of the segment in its log. A later segment has a larger number. `None` if the
+    /// place is free, or the scheme does not number its segments.
     pub sequence: Option<u32>,
     /// Number of segments that the log has begun after this segment.
     pub age: u32,

@@ -44,7 +44,7 @@ pub struct RecordCount {
 /// A file that many records share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedFile {
-    /// Number of the file. The pieces of records name it.
+    /// Number of the file. The pieces of records refer to this number.
     pub number: u64,
     /// Path of the file in the store's folder.
     pub name: String,
@@ -52,7 +52,8 @@ pub struct SharedFile {
     pub start: u64,
     /// Length in bytes of the space for records.
     pub bytes: u64,
-    /// Byte offset in the file at which the next record goes, if the scheme has such a place.
+    /// Byte offset in the file of the next record to be written. `None` if the scheme writes at no
+    /// single place.
     pub head: Option<u64>,
     first_place: u32,
 }

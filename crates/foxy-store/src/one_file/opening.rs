@@ -17,8 +17,8 @@ pub enum MediumWish {
     FileOrBlockDevice,
 }
 
-/// When to sync an existing file for the first time. The sync is needed after a process was killed:
-/// its data may be readable now and still be lost in a power failure.
+/// When to sync an existing file for the first time. The sync is needed after the kill of a
+/// process: a power failure could still lose data that is readable now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
     /// Sync the file before any read.

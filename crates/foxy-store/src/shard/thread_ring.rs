@@ -1,5 +1,5 @@
-//! The io_uring of the calling thread. With it, a thread that gets records reads them from the disk
-//! itself, and the store's thread need not wake. [`ThreadRing`] explains the use.
+//! The io_uring of the calling thread. A thread with such a ring reads records from the disk
+//! itself, so that the store's thread need not wake. [`ThreadRing`] explains the use.
 
 use crate::contract::RecordPlace;
 use foxy_device::{IoBuffer, IoDone, IoId, IoOutput, ReadRing, Reader, UringError};
@@ -46,7 +46,7 @@ impl RingState {
 }
 
 /// An io_uring for the calling thread. As long as this value exists, gets of small records on this
-/// thread read through it, from stores whose device uses io_uring. The thread must then call
+/// thread read through the ring, from stores whose device uses io_uring. The thread must then call
 /// [`ThreadRing::turn`] when the waker of the last turn wakes, and when the bell rings.
 #[derive(Debug)]
 pub struct ThreadRing(PhantomData<*const ()>);
@@ -63,8 +63,8 @@ impl ThreadRing {
         Ok(Self(PhantomData))
     }
 
-    /// Returns an eventfd that signals when a turn may find a finished read. It is for an
-    /// edge-triggered epoll: nobody reads it.
+    /// Returns an eventfd that signals when a turn may find a finished read. Use the eventfd with
+    /// an edge-triggered epoll, so that no thread needs to read it.
     ///
     /// # Errors
     /// Returns an error if the process has no free descriptor.
@@ -113,7 +113,7 @@ impl Drop for ThreadRing {
 }
 
 /// Whether the calling thread has a ring with space for a read of `length` bytes, and `reader`
-/// permits to use it.
+/// permits the use of the ring.
 pub(super) fn has_room(reader: &Reader, length: usize) -> bool {
     reader.is_for_rings()
         && RING.with_borrow(|ring| ring.as_ref().is_some_and(|ring| ring.reads.has_room(length)))

@@ -1,4 +1,4 @@
-//! Writes figures for people, many of them from JSON.
+//! Formats numbers for people, such as sizes, times and shares. Many of the numbers come from JSON.
 
 use foxy_base::ByteSize;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 /// Text in place of a secret.
 const HIDDEN: &str = "***";
-/// A name with one of these texts has a secret value.
+/// If a name contains one of these texts, its value is secret.
 const SECRET_NAMES: [&str; 9] =
     ["auth", "cookie", "credential", "key", "passw", "secret", "session", "signature", "token"];
 /// Names that are no secrets, although they contain such a text.

@@ -22,7 +22,7 @@ pub struct TableTexts<'a> {
     pub name: &'a str,
     /// The text for people, without secrets.
     pub shown: String,
-    /// The whole text, which nobody may see.
+    /// The whole text with its secrets. foxy shows this text to nobody.
     pub whole: String,
 }
 

@@ -142,7 +142,7 @@ fn cut(
         if bytes > patience || !records[number].may_wait {
             break;
         }
-        // Compares two fractions, unused bytes divided by used bytes, without a division.
+        // Compares two fractions (unused bytes divided by used bytes) without a division.
         if lost(at) * best.1 < lost(best.1) * at {
             best = (kept, at);
         }

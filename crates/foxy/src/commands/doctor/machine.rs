@@ -35,7 +35,8 @@ pub fn descriptors(settings: &Settings) -> Diagnosis {
     descriptors_of(limit, room.clients, settings.limits.connections)
 }
 
-/// `clients` is the number of clients for which the limit suffices.
+/// Judges the hard limit of open files. The limit suffices for `clients` clients, and the settings
+/// want `wanted` clients.
 fn descriptors_of(limit: Option<u64>, clients: usize, wanted: usize) -> Diagnosis {
     let shown = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
     let says = format!("the hard limit of open files is {shown}");
@@ -60,7 +61,7 @@ fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
             format!("{wanted} for responses; the memory of the machine is unknown"),
         );
     };
-    // The process may need 1.75 times the setting, as docs/operation.md says.
+    // The process may need 1.75 times the setting `memory`, as docs/operation.md says.
     let needed = ByteSize(wanted.0.saturating_mul(7) / 4);
     let says =
         format!("responses get {wanted}, foxy may need {needed}, the machine has {available}");

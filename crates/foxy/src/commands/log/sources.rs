@@ -38,7 +38,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::Unusable(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Facts about what was read.
+/// Numbers about the logs that the command has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
     /// Number of all transactions in the time of the query, also of those that the logs left out.

@@ -100,7 +100,7 @@ fn saved_ratio(scrape: &Scrape) -> Option<f64> {
 fn outcomes(last: &Scrape, recent: &Scrape, seconds: f64) -> Value {
     let outcome = |name: &String| {
         let labels = [("outcome", name.as_str())];
-        // Without a request of this outcome in the interval, the quantiles are those since the
+        // If the interval has no request of this outcome, the quantiles cover the time since the
         // start of foxy.
         let count = recent.sum(RESPONSES, &labels);
         let quantile = |share| {

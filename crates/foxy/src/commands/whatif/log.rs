@@ -1,4 +1,5 @@
-//! Makes the curves of an access log.
+//! Computes the what-if curves of an access log: how many hits other cache sizes and policies would
+//! have.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -16,8 +17,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The memory for all simulated caches. Up to a few million stored objects, the sample then has all
-/// keys.
+/// Memory in bytes for all simulated caches together. Up to a few million stored objects, this
+/// memory suffices for a sample with all keys.
 const MEMORY_LIMIT: usize = 1 << 30;
 
 /// Makes the hashes of the sample independent of other hashes of the keys.

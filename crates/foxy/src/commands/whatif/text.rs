@@ -1,4 +1,4 @@
-//! Prints the curves for people, at most 80 columns wide.
+//! Prints the what-if curves for people, at most 80 columns wide.
 
 use crate::commands::figures::{end_of, share};
 use crate::serve::whatif::report::{HostReport, PointReport, Share, TierReport, WhatIfReport};

@@ -41,7 +41,7 @@ pub struct OpenTransactionLog {
 
 thread_local! {
     static SELECTOR: Selector = const { Selector::new() };
-    /// Why the transaction that ends now is kept.
+    /// The reason why the log keeps the transaction that ends now.
     static SELECTED: Cell<Option<Selected>> = const { Cell::new(None) };
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }

@@ -19,8 +19,8 @@ pub fn renewal(Validity { start, end }: Validity, random: &mut Random) -> WallTi
 }
 
 /// Returns the time of the next attempt after a success, where `renewal` is the time to renew the
-/// new certificate. A renewal in the past comes from a wrong clock, and waits, so that foxy does
-/// not ask again and again.
+/// new certificate. If `renewal` is in the past, the clock is wrong. foxy then waits, so that it
+/// does not ask again and again.
 pub fn after_success(renewal: WallTime, now: WallTime) -> WallTime {
     if now < renewal {
         renewal

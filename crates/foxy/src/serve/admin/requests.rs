@@ -112,7 +112,8 @@ pub struct Purged {
 }
 
 impl Purged {
-    /// `texts` are the names in the request, which mean `scopes` scopes.
+    /// Returns the result as JSON. `texts` are the names in the request, and `scopes` is the number
+    /// of scopes that these names mean.
     pub fn as_json(&self, texts: &[String], scopes: usize, strength: Strength) -> Value {
         let mut body = json!({
             "purged": if self.number.is_some() { scopes } else { 0 },

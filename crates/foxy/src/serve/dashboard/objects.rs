@@ -111,7 +111,7 @@ pub async fn of_part(
     placed.sort_unstable_by_key(|record| record.at);
     let all = placed.len();
     let copied = placed.iter().filter(|record| record.fate == Some(RecordFate::Copied)).count();
-    // Records from the whole part are read, not only those at its start.
+    // The function reads records from the whole part, not only from its start.
     let step = all.div_ceil(most.clamp(1, MAX_OF_PART)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
     let (records, _) = read(store.clone(), policies, chosen).await;

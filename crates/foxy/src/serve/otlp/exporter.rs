@@ -30,10 +30,11 @@ const MAX_BATCH: usize = 512;
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Longest time for the export of the rest when foxy stops.
+/// Time limit for the export of the remaining data when foxy stops.
 const FLUSH_TIME: Duration = Duration::from_secs(2);
 
-/// Handle of the thread. Drop exports what waits, for at most [`FLUSH_TIME`], and ends the thread.
+/// Handle of the thread. Drop exports the waiting data, for at most [`FLUSH_TIME`], and ends the
+/// thread.
 #[derive(Debug)]
 pub struct OtlpExporter {
     queue: OtlpQueue,
@@ -118,7 +119,7 @@ impl Export {
             }
             let _late = timeout(FLUSH_TIME, self.flush()).await;
         });
-        // A name look-up may take longer than foxy waits.
+        // A name look-up may run longer than foxy waits for it.
         runtime.shutdown_background();
     }
 
@@ -144,7 +145,7 @@ impl Export {
         }
     }
 
-    /// Sends what waits, without another attempt.
+    /// Sends all waiting spans and log records, with one attempt for each batch.
     async fn flush(&mut self) {
         while let Ok(item) = self.receiver.try_recv() {
             self.batch.add(item, &mut self.random);

@@ -1,6 +1,7 @@
 //! Exports the transactions of the sample as traces, and foxy's own messages as log records, to a
-//! collector. The protocol is OTLP, the OpenTelemetry protocol, over HTTP. Nothing waits for the
-//! collector: workers and messages enter a bounded queue, and what finds no room is dropped.
+//! collector. The protocol is OTLP, the OpenTelemetry protocol, over HTTP. Nothing in foxy waits
+//! for the collector: spans and messages enter a bounded queue. If the queue is full, they are
+//! dropped.
 
 #[cfg(not(feature = "otlp"))]
 mod absent;

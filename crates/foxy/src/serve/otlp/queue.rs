@@ -9,7 +9,7 @@ use foxy_log::transaction::Transaction;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Number of requests and messages that wait at most.
+/// Largest number of requests and messages that wait.
 const MAX_WAITING: usize = 2048;
 
 /// A request or a message that waits for its export.
@@ -32,7 +32,8 @@ impl OtlpQueue {
         (Self { sender, counts }, receiver)
     }
 
-    /// Appends the transactions of encoded records. Drops and counts those without room.
+    /// Appends the transactions of encoded records. If the queue is full, drops and counts the
+    /// other transactions.
     pub fn offer(&self, records: &[u8]) {
         for transaction in record::decoded(records) {
             let spans = spans::count(&transaction);
@@ -43,7 +44,7 @@ impl OtlpQueue {
         }
     }
 
-    /// Appends a message. Drops and counts it if there is no room.
+    /// Appends a message. If the queue is full, drops and counts the message.
     pub fn tell(&self, level: Level, text: &str) {
         let message = Telemetry::Message { at: clock::wall(), level, text: text.to_owned() };
         if self.sender.try_send(message).is_err() {

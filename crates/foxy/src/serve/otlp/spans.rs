@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, SpanFlags, Status};
 /// The methods that the conventions name.
 const METHODS: [&str; 9] =
     ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
-/// Flags of a span of whose trace the client said nothing: foxy records it.
+/// Flags of a span if the client sent no trace: foxy records the span.
 const RECORDED: u8 = 1;
 
 /// Returns the number of spans of a transaction.

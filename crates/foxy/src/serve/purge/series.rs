@@ -10,8 +10,7 @@ use crate::serve::purge::list::{FoundList, Unsound};
 use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
-/// Random numbers for a new series (numbering of purges) of purges (`era`) and for a new set of
-/// stores (`set`).
+/// Random numbers for a new numbering of purges (`era`) and for a new set of stores (`set`).
 #[derive(Clone, Copy, Debug)]
 pub struct FreshNames {
     pub era: u64,
@@ -132,7 +131,7 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     continued(stores.iter().filter_map(ListedStore::reduced), series)
 }
 
-/// Continues a series (numbering of purges) of purges with the rules of all `lists`.
+/// Continues a numbering of purges with the rules of all `lists`.
 fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
     let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
     let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();

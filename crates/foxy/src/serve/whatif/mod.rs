@@ -26,12 +26,13 @@ use std::time::Duration;
 /// changes, so a restart keeps the sample.
 const SALT: u64 = 0x5eed_0f5a_3713_d0e5;
 
-/// Most sampled requests in a second. Further ones are lost.
+/// Largest number of sampled requests in a second. Further sampled requests are lost.
 const MAX_PER_SECOND: u32 = 1000;
-/// The rate is halved while more requests in a second are in the sample on average.
+/// If the sample has more requests per second than this on average, a sampling rate is halved.
 const WANTED_PER_SECOND: u64 = 500;
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-/// With fewer keys, a lower rate would cost too much precision.
+/// The sampling rate of a tier with fewer sampled keys than this is not halved, because its curves
+/// would lose too much precision.
 const MIN_KEYS: usize = 2048;
 /// Requests lose half of their weight after this time, so that the curves follow the traffic.
 const HALF_LIFE: Duration = Duration::from_secs(6 * 3600);
@@ -39,8 +40,8 @@ const MAX_QUEUE: usize = 2048;
 /// The thread collects requests for this time, so that it wakes rarely.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 
-/// Limits on the memory of the simulated caches of a tier, in bytes. Between them, the caches take
-/// this part of the setting `memory`.
+/// Limits on the memory of the simulated caches of a tier, in bytes. Between these limits, the
+/// caches use 1/`MEMORY_PART` of the setting `memory`.
 const MEMORY_LIMITS: (u64, u64) = (512 << 10, 9 << 20);
 const MEMORY_PART: u64 = 64;
 
@@ -51,7 +52,7 @@ const PAGE: u64 = 4096;
 const SLOT: u64 = 512;
 const MEMORY_OVERHEAD: u64 = 600;
 
-/// A sampled request in the queue.
+/// A sampled request that waits in the queue.
 struct QueuedRequest {
     key_hash: u64,
     host: Box<str>,
@@ -96,7 +97,7 @@ type TierTotals = Vec<Totals>;
 
 struct Simulation {
     tiers: Vec<SimulatedTier>,
-    /// For each tier, the counted requests that no longer count.
+    /// For each tier, the counts to subtract: the requests whose weight the halvings have removed.
     forgotten: TierTotals,
     halved: Instant,
     looked: Instant,
@@ -106,7 +107,7 @@ struct Simulation {
 /// The state that the workers and the thread share.
 struct SharedSample {
     simulation: Mutex<Simulation>,
-    /// How often the highest rate of all tiers was halved.
+    /// Number of halvings of the highest sampling rate of all tiers.
     halvings: AtomicU8,
     /// Number of sampled requests that may still enter the queue in this second.
     left: AtomicU32,
@@ -126,7 +127,7 @@ impl SharedSample {
     }
 }
 
-/// Receives the sample, and makes the curves.
+/// Receives the sample, and computes the what-if curves.
 pub struct WhatIf {
     shared: Arc<SharedSample>,
     queue: SyncSender<QueuedRequest>,
@@ -187,7 +188,7 @@ impl WhatIf {
         }
     }
 
-    /// Returns the curves.
+    /// Returns the what-if curves.
     pub fn report(&self, proxy: &Gauges) -> WhatIfReport {
         let outcomes = proxy.outcomes();
         let simulation = self.shared.lock();
@@ -206,7 +207,8 @@ impl WhatIf {
 }
 
 impl Simulation {
-    /// Halves the rate of the tier with the most keys in its sample.
+    /// Halves the sampling rate of one tier: the tier with the highest rate among the tiers with
+    /// many keys.
     fn thin(&mut self) {
         let tiers = self.tiers.iter_mut().filter(|tier| tier.has_many_keys());
         if let Some(tier) = tiers.min_by_key(|tier| tier.estimator.rate()) {
@@ -330,8 +332,8 @@ impl QueuedRequest {
         self.body_bytes + self.head_bytes + DISK_OVERHEAD
     }
 
-    /// An outcome that does not depend on the size of the cache, such as an expired response, can
-    /// be a hit with no size.
+    /// Some outcomes, such as an expired response, do not depend on the size of the cache. Such a
+    /// request is a hit in no simulated cache.
     fn of(answer: &SampledAnswer<'_>) -> Self {
         let is_whole = answer.is_get && !matches!(answer.status, 206 | 304);
         let (may_hit, may_store) = match answer.outcome {

@@ -11,14 +11,14 @@ const MAX_HOSTS: usize = 10;
 pub struct WhatIfReport {
     /// Number of requests that the cache could have answered.
     pub requests: f64,
-    /// Bytes of the bodies that clients received for them.
+    /// Number of body bytes that clients received for these requests.
     pub bytes: f64,
     /// Sampled requests that were not simulated, because there were too many at a time.
     pub lost: u64,
     pub tiers: Vec<TierReport>,
 }
 
-/// The curves of the disk or of the memory.
+/// The what-if curves of the disk or of the memory.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TierReport {
     /// `disk` or `memory`.
@@ -39,7 +39,7 @@ pub struct PointReport {
     pub capacity: u64,
     pub hits: Share,
     pub byte_hits: Share,
-    /// Number of sampled keys that the simulated cache holds.
+    /// Number of sampled keys in the simulated cache.
     pub keys: usize,
     /// Whether the simulated cache was ever full.
     pub was_full: bool,

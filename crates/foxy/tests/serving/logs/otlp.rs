@@ -181,7 +181,8 @@ fn a_silent_collector_costs_spans_but_no_request_and_no_late_stop() {
     });
     foxy.signal("TERM");
     assert!(foxy.wait().0.success());
-    // The first attempt ends with the signal. The second ends before the collector's time is over.
+    // The signal ends the first attempt to export. foxy then makes a second attempt, which ends
+    // before the usual time limit of a request.
     assert_eq!(held.lock().expect("streams").len(), 2);
 }
 

@@ -9,8 +9,8 @@ use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
 use toml::{Table, Value};
 
-/// Returns the condition of a line: the words from `if` or `unless` to the end. Empty without a
-/// condition.
+/// Returns the condition of a line: the words from `if` or `unless` to the end. Returns no words if
+/// the line has no condition.
 fn condition(line: &HaproxyLine) -> &[String] {
     let at = line.words.iter().position(|word| word == "if" || word == "unless");
     at.map_or(&[], |at| &line.words[at..])

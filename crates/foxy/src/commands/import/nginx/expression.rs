@@ -105,7 +105,7 @@ fn body(text: &str, may_cross: bool) -> Option<String> {
                 in_class = false;
                 out.push(']');
             }
-            // Here foxy's expressions subtract one class from another.
+            // In foxy's expressions, `--` in a class subtracts another class.
             '-' if in_class && text_starts(&chars, '-') => return None,
             c @ ('[' | '&' | '~' | '^') if in_class => out.extend(['\\', c]),
             c if in_class => out.push(c),

@@ -313,8 +313,9 @@ impl NginxImport {
 }
 
 impl LocationScope<'_> {
-    /// Returns a rule that refuses the requests of this location, found by the expression
-    /// `at_least`, whose path begins with `prefix`, but with no longer one of `prefixes`.
+    /// Returns a rule that refuses some requests of this location. The expression `at_least` finds
+    /// the requests of the location. The rule refuses those whose path begins with `prefix`, but
+    /// with no longer prefix in `prefixes`.
     fn refused_within(&self, prefix: &str, prefixes: &[PrefixOrigin<'_>], at_least: &str) -> Table {
         let inner = prefixes.iter().filter(|(other, origin)| {
             origin.is_some() && other.starts_with(prefix) && *other != prefix

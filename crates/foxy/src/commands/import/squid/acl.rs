@@ -44,8 +44,8 @@ enum AclMeaning {
     },
 }
 
-/// Conditions (terms (conditions with exceptions)) of which one must hold for a line of an access
-/// directive to match. `lost` are the values that no term covers.
+/// Terms (conditions with exceptions). A line of an access directive matches if one of its terms
+/// holds. `lost` are the values that no term covers.
 #[derive(Debug, Default)]
 pub struct ExpandedLine {
     pub terms: Vec<AccessTerm>,

@@ -172,7 +172,7 @@ fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), RegexF
                 }
             }
             '[' if matches!(chars.peek(), Some('.' | '=')) => return Err(RegexFlaw::Form),
-            // Here foxy's expressions subtract one class from another.
+            // In foxy's expressions, `--` in a class subtracts another class.
             '-' if chars.peek() == Some(&'-') => return Err(RegexFlaw::Form),
             c @ ('\\' | '[' | '&' | '~' | '^') => out.extend(['\\', c]),
             c => out.push(c),

@@ -35,7 +35,7 @@ fn text(name: &str) -> &'static str {
     files::at(&format!("/dashboard/{name}")).map_or("", |file| file.text)
 }
 
-/// Returns a module without the words that connect it with other modules.
+/// Returns a JavaScript module without `import` lines and without the word `export`.
 fn plain(module: &str) -> String {
     let lines = module.split_inclusive('\n').filter(|line| !line.starts_with("import "));
     lines.map(|line| line.strip_prefix("export ").unwrap_or(line)).collect()
