@@ -105,6 +105,12 @@ impl SquidImport<'_> {
         self.last_denials();
         self.serve_rules();
         self.pools.finish(&mut self.draft, &self.acls);
+        if self.cache_access.iter().any(|line| line.denies_names(&self.acls)) {
+            let text = "Squid looks up the names of addresses in URLs, and foxy does not, so foxy \
+                        caches a host of `cache deny` if a URL has its address; a rule with `host = \
+                        [\"0.0.0.0/0\", \"::/0\"]` and `bypass = true` caches no address";
+            self.draft.leave(&Original::file("cached addresses"), ImportReason::Opens(text.into()));
+        }
         access::add_rules(&mut self.draft, &self.acls, &self.cache_access, AccessPurpose::Cache);
         self.removed_fields.finish(&mut self.draft);
         self.draft

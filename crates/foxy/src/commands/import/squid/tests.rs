@@ -42,6 +42,8 @@ fn what_squid_denies_is_denied_or_reported() {
         ("http_port 3131 require-proxy-header\n", &[PERMITS_MORE], &[]),
         ("acl d dstdomain .a.test\nhttp_access deny d\n", &[PERMITS_MORE, "addresses: "], &[]),
         ("acl d dstdomain -n .a.test\nhttp_access deny d\n", &["a.test"], &[PERMITS_MORE]),
+        ("acl d dstdomain .a.test\ncache deny d\n", &["cached addresses: ", "a.test"], &[]),
+        ("acl d dstdomain -n .a.test\ncache deny d\n", &["a.test"], &["addresses: "]),
         ("acl d dstdom_regex -n ^ads\\.\nhttp_access deny d\n", &["?ads\\."], &[PERMITS_MORE]),
         ("acl u urlpath_regex \\.(a|b)$\nhttp_access deny u\n", &["(a|b)$)'"], &[PERMITS_MORE]),
         ("acl p method PURGE\nhttp_access allow office p\n", &["`purge-from`"], &[]),
