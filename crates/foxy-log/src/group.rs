@@ -15,7 +15,7 @@ pub struct Totals {
     pub entries: u64,
     /// Number of requests.
     pub requests: u64,
-    /// Number of requests that the cache could answer, and of those that it answered.
+    /// Number of requests that the cache could answer, including the requests that it answered.
     pub cacheable: u64,
     /// Number of answers from the cache.
     pub hits: u64,
@@ -57,7 +57,7 @@ impl Totals {
         }
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         self.entries += other.entries;
         self.requests += other.requests;
@@ -81,7 +81,7 @@ impl Totals {
     }
 }
 
-/// Counts by the values of a field.
+/// Counts the transactions for each value of a field.
 #[derive(Clone, Debug)]
 pub struct Groups {
     get: Get,
@@ -90,12 +90,12 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Creates counts by a field.
+    /// Creates an empty table for the values of `field`.
     pub fn by(field: &Field) -> Self {
         Self { get: field.get, kind: field.kind, groups: HashMap::new() }
     }
 
-    /// Counts a transaction under its value.
+    /// Counts a transaction under its value of the field.
     pub fn add(&mut self, transaction: &Transaction<'_>) {
         let value = match self.get {
             Get::Text(get) => Cow::Borrowed(get(transaction)),
@@ -107,14 +107,14 @@ impl Groups {
         }
     }
 
-    /// Adds other counts by the same field.
+    /// Adds the counts of another part of the log, for the same field.
     pub fn merge(&mut self, other: Self) {
         for (value, totals) in other.groups {
             self.groups.entry(value).or_default().merge(&totals);
         }
     }
 
-    /// Returns each value with its counts, largest first. Values of time are in their order.
+    /// Returns each value with its counts, largest first. Groups of times are in the order of time.
     pub fn sorted(&self) -> Vec<(&str, &Totals)> {
         let mut all: Vec<_> =
             self.groups.iter().map(|(value, totals)| (&**value, totals)).collect();
@@ -127,8 +127,8 @@ impl Groups {
 }
 
 impl FieldKind {
-    /// Returns the name of the group of a number. Times are grouped by minute; durations and bytes
-    /// by powers of ten.
+    /// Returns the name of the group to which a number belongs. Times are grouped by minute,
+    /// durations and bytes by powers of ten.
     fn group(self, number: Option<u64>) -> String {
         let Some(number) = number else { return String::new() };
         match self {

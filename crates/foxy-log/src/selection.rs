@@ -7,30 +7,31 @@ use foxy_base::Instant;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Outcomes with their own limit for slow transactions.
+/// Number of outcomes. Each outcome has its own limit for slow transactions.
 pub const OUTCOMES: usize = 12;
 
-/// Number of sampled transactions in a second at which a worker halves the share of the sample.
+/// When a worker has taken this many samples within a second, it halves the share of sampled
+/// transactions.
 const MOST_SAMPLES: u32 = 16;
 /// Largest number of transactions that a sampled transaction stands for.
 const MAX_WEIGHT: u32 = 1 << 20;
 /// A second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// Fraction bits of a limit for slow transactions.
+/// Number of binary digits after the point in a limit for slow transactions.
 const FRACTION: u32 = 20;
-/// A slower transaction raises the limit by this divisor. A faster transaction lowers it by the
-/// divisor times 99. So 1 % of the transactions are above the limit in the long run.
+/// A transaction above the limit raises the limit by 1/`STEP`. Any other transaction lowers it by
+/// 1/(99 × `STEP`). So 1 % of the transactions are above the limit in the long run.
 const STEP: u64 = 64;
 
 /// The state of one worker.
 #[derive(Debug)]
 pub struct Selector {
-    /// For each outcome, the running 99th percentile in µs, with [`FRACTION`] bits. 0 before the
-    /// first transaction.
+    /// For each outcome, the running 99th percentile in µs, as a fixed-point number with
+    /// [`FRACTION`] bits after the point. 0 before the first transaction.
     slow: [Cell<u64>; OUTCOMES],
     /// The weight of a sampled transaction, a power of two.
     weight: Cell<u32>,
-    /// Samples in the current second, and the end of this second.
+    /// Number of samples in the current second, and the end of this second.
     samples: Cell<u32>,
     second: Cell<u64>,
     drawn: Cell<u32>,
@@ -38,14 +39,15 @@ pub struct Selector {
     lost: Cell<u32>,
 }
 
-/// Why and with which numbers a transaction enters the ring.
+/// The reason why a transaction enters the ring, and the numbers that the ring stores with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
     /// The reason.
     pub kept: Kept,
     /// Number of transactions that the transaction stands for.
     pub weight: u32,
-    /// Number of transactions since the previous selected transaction, this included.
+    /// Number of transactions since the previous transaction in the log, including this
+    /// transaction.
     pub seen: u32,
     /// Number of selected transactions that were lost since then.
     pub lost: u32,
@@ -89,7 +91,8 @@ impl Selector {
         Some(Selected { kept, weight, seen: self.seen.get(), lost: self.lost.get() })
     }
 
-    /// Notes whether the selected transaction is in the log. If not, the next entry reports it.
+    /// Notes whether the selected transaction is in the log. If not, the next entry reports the
+    /// loss.
     pub fn note(&self, is_written: bool) {
         if is_written {
             self.seen.set(0);
@@ -113,7 +116,8 @@ impl Selector {
         is_slow
     }
 
-    /// Draws without a pattern, so that periodic requests are sampled evenly.
+    /// Decides by a pseudo-random number whether to sample the transaction. So periodic requests
+    /// are sampled evenly.
     fn is_drawn(&self) -> bool {
         let number = self.drawn.get().wrapping_add(1);
         self.drawn.set(number);

@@ -1,5 +1,5 @@
 //! Computes 95 % intervals of a mean or median by the bootstrap (Efron 1979). It draws many samples
-//! from the measured values, at random and with repetition, and looks how far their statistic
+//! from the measured values, at random and with repetition, and measures how far their statistic
 //! varies. It assumes no distribution of the values.
 
 use crate::statistics::mean;

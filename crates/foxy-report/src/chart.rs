@@ -45,7 +45,8 @@ impl Provenance {
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
     }
 
-    /// Returns the word for a single run. A run in reality is more than a seed of random numbers.
+    /// Returns the word for a single run: `seed` for a simulation, which a seed of random numbers
+    /// determines, and else `run`.
     fn run(&self) -> &'static str {
         if self.place == Place::Measured { "run" } else { "seed" }
     }

@@ -1,5 +1,5 @@
-//! The map of each scheme that has a layout agrees with the store's own account, after random puts,
-//! removals and evictions, and after a restart. A failing test prints its seed.
+//! Tests that the map of each scheme that has a layout agrees with the store's own account: after
+//! random puts, removals and evictions, and after a restart. A failing test prints its seed.
 
 use foxy_base::Random;
 use foxy_base::clock::monotonic;

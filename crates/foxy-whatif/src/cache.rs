@@ -119,7 +119,7 @@ impl MiniatureCache {
         self.vacant.push(entry);
     }
 
-    /// Keeps only the keys of a lower rate.
+    /// Keeps only the keys that a lower sampling rate also takes.
     pub fn thin(&mut self, rate: SampleRate) {
         let old = std::mem::replace(self, Self::new(self.settings, rate));
         let Self { mut policy, keys, has_evicted, .. } = old;

@@ -47,7 +47,7 @@ pub struct Totals {
     pub requests: f64,
     /// Bytes of the bodies that clients received.
     pub bytes: f64,
-    /// The requests that the present cache answered, and their bytes. `None` if nobody counted
-    /// them, as for many logs.
+    /// The requests that the present cache answered, and their bytes. `None` if they are unknown,
+    /// as in many logs.
     pub hits: Option<(f64, f64)>,
 }

@@ -43,7 +43,7 @@ pub const FACTORS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 /// The place of the present size in [`FACTORS`].
 const PRESENT: usize = 2;
 
-/// The estimator looks at its memory again after this number of sampled requests.
+/// The estimator checks its memory use each time it has taken this many sampled requests.
 const REQUESTS_PER_LOOK: u32 = 256;
 
 struct Simulated {
@@ -157,10 +157,11 @@ impl Estimator {
         self.simulated.iter().map(|simulated| self.point(simulated, totals)).collect()
     }
 
-    /// If the hits of the present cache are known, only the difference to it is estimated. Errors
-    /// of the simulation that all sizes have in common then cancel out. Otherwise, every request
-    /// that did not miss is a hit. Sums of misses are more certain than sums of hits, because a key
-    /// with many requests has many hits and few misses (as SHARDS-adj, FAST 2015).
+    /// Returns a point of the curve. If the hits of the present cache are known, `point` estimates
+    /// only the difference from that cache. Errors of the simulation that all sizes have in common
+    /// then cancel out. Otherwise, every request that did not miss is a hit. Sums of misses are
+    /// more certain than sums of hits, because a key with many requests has many hits and few
+    /// misses (as SHARDS-adj, FAST 2015).
     fn point(&self, simulated: &Simulated, totals: &Totals) -> Point {
         let Simulated { factor, cache, missed } = simulated;
         let estimate = |of: fn(&Amount) -> f64, whole: f64, hits: Option<f64>| {

@@ -27,7 +27,7 @@ impl Amount {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupSums {
     total: Amount,
-    /// The uncertain part of each group.
+    /// For each group of keys, the part of the sum that depends on which keys were sampled.
     uncertain: [Amount; GROUPS],
 }
 
@@ -48,7 +48,7 @@ impl GroupSums {
         }
     }
 
-    /// Returns the sums of both.
+    /// Returns the sum of both values.
     pub fn with(&self, other: &Self) -> Self {
         let mut all = self.clone();
         all.total.add(other.total);

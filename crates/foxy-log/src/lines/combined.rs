@@ -66,7 +66,7 @@ fn until_quote(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Takes back the escapes `\"` and `\\`.
+/// Replaces `\"` and `\\` by the characters that they stand for.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return text.into();

@@ -1,5 +1,5 @@
 //! Access logs with a line for each request: Squid's native format, the Common and Combined Log
-//! Formats, and foxy's JSON. Each line shows its format.
+//! Formats, and foxy's JSON. The first bytes of a line show its format.
 
 mod combined;
 mod json;
@@ -12,12 +12,12 @@ pub use meaning::reason;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// Bytes that are read at a time.
+/// Number of bytes that one read of the log asks for.
 const READ_BYTES: usize = 1 << 20;
-/// Longest line. The rest of a longer line is left out.
+/// Longest line in bytes. The rest of a longer line is left out.
 const MAX_LINE: usize = 1 << 20;
 
-/// Reads a line. Returns `None` if it has none of the formats.
+/// Reads a line. Returns `None` if the line has none of the formats.
 pub fn parse(line: &[u8]) -> Option<Transaction<'_>> {
     let text = match String::from_utf8_lossy(line) {
         Cow::Borrowed(text) => text,

@@ -1,4 +1,4 @@
-//! Lines of each format, and lines without a format.
+//! Tests lines of each format, and lines without a format.
 
 use super::meaning::outcome;
 use super::*;

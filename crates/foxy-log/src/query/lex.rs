@@ -61,8 +61,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     Ok(tokens)
 }
 
-/// Reads a text in quotes. `\` before a quotation mark or another `\` takes away its meaning.
-/// Returns the token and its length.
+/// Reads a text in quotes. In it, `\` escapes a quotation mark or another `\`. Returns the token
+/// and its length.
 fn quoted(characters: &[char]) -> Option<(TokenKind, usize)> {
     let close: &[char] = match characters[0] {
         '“' | '„' => &['”', '“'],

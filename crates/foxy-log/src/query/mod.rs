@@ -26,7 +26,7 @@ pub enum Query {
     Not(Box<Self>),
     /// A comparison of a number. An unknown number makes every comparison false, except `!=`.
     Number(Number, Comparison, Option<u64>),
-    /// A comparison of the time of the end.
+    /// A comparison of the time when the transaction ended.
     Time(Comparison, u64),
     /// The text is equal to this text.
     Equal(Text, String),
@@ -191,7 +191,7 @@ impl Query {
         }
     }
 
-    /// Returns a query that both queries select.
+    /// Returns a query that selects the transactions which both queries select.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::All(vec![self, other])

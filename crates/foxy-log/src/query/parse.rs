@@ -148,7 +148,7 @@ impl Parser {
         }
     }
 
-    /// Takes the value behind a comparison.
+    /// Takes the value after a comparison.
     fn value(&mut self) -> Result<String, QueryError> {
         self.at += 1;
         match self.tokens.get(self.at).map(|token| token.kind.clone()) {
@@ -160,7 +160,7 @@ impl Parser {
         }
     }
 
-    /// Reads the value of a number. `none` is the value of an unknown number.
+    /// Reads the value of a number. The text `none` stands for an unknown number.
     fn number(&mut self, kind: FieldKind, text: &str) -> Result<Option<u64>, QueryError> {
         if text == "none" && kind != FieldKind::Time {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Tables of queries, of their meanings and of their errors.
+//! Tests tables of queries: the transactions that they select, and the errors of invalid queries.
 
 use super::*;
 use crate::transaction::Text as Name;

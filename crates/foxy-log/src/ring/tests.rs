@@ -1,4 +1,4 @@
-//! Tests of rings: rounds, torn blocks, several writers, times.
+//! Tests rings: several rounds, torn blocks, several writers, and searches by time.
 
 use super::reader::{Follower, Ring};
 use super::record::encode;

@@ -52,7 +52,8 @@ impl RingWriter {
         self.flush(&mut pending)
     }
 
-    /// Writes the pending records behind the current block's records, and then its head.
+    /// Writes the pending records after the current block's records, and then the head of the
+    /// block.
     fn flush(&mut self, pending: &mut Vec<u8>) -> io::Result<()> {
         let Some((block, used)) = &mut self.block else { return Ok(()) };
         if pending.is_empty() {

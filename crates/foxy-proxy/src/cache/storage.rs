@@ -48,8 +48,8 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Bounds for the number of records that may be read at the same time. Within these bounds, the
-/// number is the number of parts (1 MiB each) that fit in the proxy's memory budget.
+/// Bounds for the number of simultaneous reads. Between these bounds, the number is the number of
+/// parts (1 MiB each) that fit in the proxy's memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 

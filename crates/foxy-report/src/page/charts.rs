@@ -61,8 +61,8 @@ fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points }
 }
 
-/// The mean of a measure for each tenth of a cache size that was written: the start of the tenth in
-/// cache sizes, and the mean.
+/// For each step of the fill (a tenth of the cache size written): its start in cache sizes, and the
+/// mean of the measure.
 type Steps = Vec<(f64, f64)>;
 
 /// Name of the timeline that tells how far the cache is filled: the bytes written so far, divided

@@ -16,12 +16,12 @@ pub(super) struct QueryKey<'r> {
 }
 
 impl<'r> QueryKey<'r> {
-    /// Returns whether a rule with the effects `then` says something about the key.
+    /// Returns whether a rule with the effects `then` changes the query in the cache key.
     pub(super) const fn is_in(then: &Effects) -> bool {
         then.query_ignore.is_some() || then.query_keep.is_some() || then.query_sort.is_some()
     }
 
-    /// Returns the part of the key that a rule with the effects `then` chooses.
+    /// Returns how a rule with the effects `then` changes the query in the cache key.
     pub(super) fn of(then: &'r Effects) -> Self {
         Self::of_first(std::iter::once(then))
     }

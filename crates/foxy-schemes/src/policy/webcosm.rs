@@ -50,8 +50,9 @@ pub(super) struct Webcosm {
     was_full: bool,
     /// Quarters of bytes that may still be kept. A large entry can make the number negative.
     allowance: i128,
-    /// The sum of the shares of all entries, and of the products of share and size.
+    /// The sum of the shares of all entries.
     shares: u128,
+    /// The sum of the products of share and size.
     weighted_sizes: u128,
     ghost: RecentlyEvicted,
     /// The last entry that `victim` returned.

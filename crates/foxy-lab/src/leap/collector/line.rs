@@ -20,7 +20,7 @@ named! {
         /// The answer came from a fetch that an earlier request had started, and that was still
         /// running.
         Joined = "TCP_CF_HIT",
-        /// The Collector's memory.
+        /// The answer came from the Collector's memory.
         Memory = "TCP_MEM_HIT",
         /// The answer came from the spool file, which holds bodies beyond the memory limit.
         File = "TCP_HIT",

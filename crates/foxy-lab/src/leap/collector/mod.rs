@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The beginning of the `Via` value that every Collector (common parent proxy) adds. LEAP
-/// recognises Collectors by it.
+/// recognises Collectors by this beginning.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
 /// The largest number of proxies that a Collector (common parent proxy) can tell apart.

@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// Marks an object that is not stored. It takes the place of the object's size in bytes.
+/// The value in a list of sizes that marks an object which is not stored.
 const ABSENT: u64 = u64::MAX;
 
 pub struct Cache {
