@@ -46,7 +46,6 @@ fn bucket(micros: u64) -> u16 {
     u16::try_from((u64::from(shift) << SUB_BITS) + sub).unwrap_or(u16::MAX)
 }
 
-/// Returns the largest duration in a bucket.
 fn largest(bucket: u16) -> u64 {
     let bucket = u64::from(bucket);
     let shift = (bucket >> SUB_BITS).saturating_sub(1);

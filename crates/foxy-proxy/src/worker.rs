@@ -137,7 +137,6 @@ impl Worker {
         }
     }
 
-    /// Returns the number of a new request.
     pub(crate) fn next_request(&self) -> u64 {
         let number = self.next_request.get();
         self.next_request.set(number.wrapping_add(1));

@@ -48,7 +48,6 @@ pub struct StoreAtRest {
 }
 
 impl StoreAtRest {
-    /// Opens the store in a file with this superblock.
     pub fn open(file: &StoreFile, superblock: &Superblock) -> Result<Self, Unopened> {
         let observer = Observer::default();
         let mut settings = SchemeSettings::with_size(superblock.requested);

@@ -15,7 +15,6 @@ pub fn of(settings: &Settings) -> Result<Option<UserBook>, Failure> {
     settings.access.users_file.as_deref().map(read).transpose()
 }
 
-/// Reads a users file.
 pub fn read(path: &Path) -> Result<UserBook, Failure> {
     book(path, &content(path)?)
 }

@@ -334,7 +334,6 @@ fn add_user(file: &Path, name: &str) {
     assert!(add.wait().expect("a child").success());
 }
 
-/// Connects from a local address.
 fn connect(from: &str, to: SocketAddr) -> BufReader<TcpStream> {
     use socket2::{Domain, Socket, Type};
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");

@@ -28,7 +28,6 @@ enum Rest {
     File { offset: u64, length: u64 },
 }
 
-/// A client's connection.
 #[derive(Debug)]
 pub(super) struct FloorConnection {
     pub(super) client: TcpStream,

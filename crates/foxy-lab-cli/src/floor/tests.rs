@@ -30,7 +30,6 @@ fn origin(size: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     (address, requests)
 }
 
-/// Starts the floor, and returns a connection to it.
 fn connected(origin: SocketAddr, store: FloorStore) -> TcpStream {
     let free = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("an address");
     start(Floor { origin, store }, free, 1).expect("started");

@@ -22,7 +22,6 @@ pub(super) struct Token {
     pub(super) column: usize,
 }
 
-/// Returns the tokens of a query.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     let characters: Vec<char> = text.chars().collect();
     let (mut at, mut tokens) = (0, Vec::new());

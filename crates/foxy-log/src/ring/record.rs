@@ -73,7 +73,6 @@ pub(super) fn first(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(..length).filter(|record| record.len() >= TEXTS_AT)
 }
 
-/// Returns the time of a record.
 pub(super) fn time(record: &[u8]) -> u64 {
     u64_at(record, FRAME)
 }
@@ -94,7 +93,6 @@ fn checksum(record: &[u8], block: u64) -> u32 {
     (xxh3_64_with_seed(&record[FRAME..], block) & u64::from(u32::MAX)) as u32
 }
 
-/// Returns the transaction of a record.
 pub(super) fn decode(record: &[u8]) -> Option<Transaction<'_>> {
     let number = |index: usize| u64_at(record, FRAME + index * 8);
     let known = |index: usize| Some(number(index)).filter(|number| *number != UNKNOWN);

@@ -37,7 +37,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request to forward.
 pub(crate) struct Forward<'a> {
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) body: BodyLength,

@@ -97,7 +97,6 @@ impl Progress {
         self.sent.set(0);
     }
 
-    /// Returns the id of the request.
     pub(crate) fn id(&self) -> String {
         let given = self.given_id.borrow();
         given.as_ref().map_or_else(|| made_id(self.number.get()), ToString::to_string)

@@ -15,7 +15,6 @@ impl Fields for Lines {
 }
 
 impl Lines {
-    /// Adds a line.
     pub fn add(&mut self, name: &str, value: impl Into<String>) {
         self.0.push((name.to_owned(), value.into()));
     }
@@ -26,7 +25,6 @@ impl Lines {
     }
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -36,7 +34,6 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns the cache key of the URL.
     pub fn key(&self) -> Vec<u8> {
         let rest = self.url.strip_prefix("http://").expect("an http URL");
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -59,7 +56,6 @@ impl Request {
     }
 }
 
-/// A response.
 #[derive(Clone, Debug)]
 pub struct Response {
     pub status: u16,

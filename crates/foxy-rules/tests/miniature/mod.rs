@@ -19,7 +19,6 @@ use foxy_rules::{
 };
 use std::collections::HashMap;
 
-/// The source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A fresh response from the cache.
@@ -51,7 +50,6 @@ impl Answer {
 /// The origin's response and its delay in seconds. `None` if the origin is unreachable.
 pub type Came = Option<(Response, u64)>;
 
-/// The miniature cache.
 pub struct Miniature {
     policy: Policy,
     entries: HashMap<Vec<u8>, Vec<Entry>>,

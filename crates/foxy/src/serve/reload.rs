@@ -45,7 +45,6 @@ pub struct SettingChange {
     pub old: Option<String>,
     /// New value in TOML. `None` if the new configuration has no value.
     pub new: Option<String>,
-    /// Whether the change needs a restart.
     pub needs_restart: bool,
 }
 
@@ -63,7 +62,6 @@ pub enum NotReloaded {
     Unusable(Complaints),
     /// A file that an origin names is unusable.
     Unopened(Failure),
-    /// These changes need a restart.
     NeedsRestart(Vec<SettingChange>),
 }
 

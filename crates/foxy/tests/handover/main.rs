@@ -39,7 +39,6 @@ const LAZY: (u64, Duration) = (24, Duration::from_secs(4));
 /// Longest life of a stream. Only one stream of each kind lasts as long as the test.
 const LIFE: Duration = Duration::from_secs(20);
 
-/// The size of a run.
 #[derive(Clone, Copy)]
 struct Size {
     reloads: u64,

@@ -28,7 +28,6 @@ pub enum Content {
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
     pub proxy: SocketAddr,
-    /// Address for TLS.
     pub secure: SocketAddr,
     pub admin: SocketAddr,
 }

@@ -288,7 +288,6 @@ impl Ledger {
         locked(&self.found).push((broken, text));
     }
 
-    /// Returns the number of responses that broke this rule.
     pub fn broken(&self, rule: Broken) -> usize {
         locked(&self.found).iter().filter(|(broken, _)| *broken == rule).count()
     }

@@ -23,7 +23,6 @@ const HELD: Duration = Duration::from_secs(60);
 /// `Last-Modified` of the first version (0) of each page, in seconds since 1970.
 const CHANGED: u64 = 1_577_836_800;
 
-/// A running origin.
 #[derive(Clone)]
 pub struct Origin {
     pub address: SocketAddr,
@@ -50,7 +49,6 @@ impl Origin {
         started
     }
 
-    /// Returns the URL of a page.
     pub fn url(&self, page: usize) -> String {
         format!("http://{}/p/{page}", self.address)
     }

@@ -21,7 +21,6 @@ pub enum Validator {
     Date,
 }
 
-/// The properties of a page.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub number: usize,

@@ -10,7 +10,6 @@ use std::time::Duration;
 /// Time limit of a response.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The head of a response.
 #[derive(Debug, Default)]
 pub struct Head {
     pub status: u16,

@@ -44,7 +44,6 @@ impl LoopDevice {
         }
     }
 
-    /// Returns the path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }

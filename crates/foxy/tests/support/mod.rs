@@ -27,9 +27,7 @@ use std::time::Duration;
 /// A running foxy. Drop kills it.
 pub struct Foxy {
     child: Child,
-    /// Address of the proxy.
     pub proxy: SocketAddr,
-    /// Address of the admin server.
     pub admin: SocketAddr,
     /// The start-up message.
     pub welcome: String,
@@ -129,7 +127,6 @@ impl Foxy {
         }
     }
 
-    /// Whether foxy has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a child").is_some()
     }
@@ -249,7 +246,6 @@ pub fn address_after(message: &str, name: &str) -> SocketAddr {
 /// A response, parsed just enough for tests.
 #[derive(Debug)]
 pub struct Response {
-    /// The status code.
     pub status: u16,
     /// Values of fields by lower-case name. If a name is repeated, contains the last value.
     pub fields: BTreeMap<String, String>,

@@ -2,7 +2,6 @@
 
 use foxy_report::{Machine, Measure, Record, Setup, write_records};
 
-/// All records of a run, in order.
 pub struct RunRecord(Vec<Record>);
 
 impl RunRecord {
@@ -37,7 +36,6 @@ impl RunRecord {
         })])
     }
 
-    /// Adds a measured value.
     pub fn measure(&mut self, name: &str, subject: &str, value: f64, unit: &str) {
         self.0.push(Record::Measure(Measure::once(name, subject, value, unit)));
     }

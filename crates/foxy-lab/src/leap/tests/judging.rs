@@ -5,7 +5,6 @@ use super::{run_of, server, whole};
 use crate::leap::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Returns the path in the request line.
 fn path(request: &str) -> &str {
     request.split(' ').nth(1).expect("a path")
 }

@@ -17,7 +17,6 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Builds an answer with this status, body and fields.
 pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answer {
     let headers: Headers = fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     let digest = xxhash_rust::xxh3::xxh3_128(body);

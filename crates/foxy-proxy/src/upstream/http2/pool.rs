@@ -39,7 +39,6 @@ pub(crate) struct Attempt {
     outcome: RefCell<Option<Rc<DialOutcome>>>,
 }
 
-/// The HTTP/2 connections of one origin.
 pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,

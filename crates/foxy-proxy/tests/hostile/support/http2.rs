@@ -105,7 +105,6 @@ pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Erro
     Ok(read)
 }
 
-/// A received frame.
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,

@@ -47,7 +47,6 @@ pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
 
 /// An origin that reacts to each frame as the test chooses.
 pub struct FrameOrigin {
-    /// The port on 127.0.0.1.
     pub port: u16,
     connections: Rc<Cell<usize>>,
 }

@@ -44,7 +44,6 @@ type Answer = Rc<dyn Fn(Asked) -> LocalBoxFuture<'static, ()>>;
 
 /// An origin that answers each request with a function of the test.
 pub struct Http2Origin {
-    /// The port on 127.0.0.1.
     pub port: u16,
     state: Rc<State>,
 }
@@ -104,7 +103,6 @@ impl Http2Origin {
         self.state.connections.get()
     }
 
-    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.state.open.get()
     }

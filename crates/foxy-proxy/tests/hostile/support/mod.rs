@@ -37,7 +37,6 @@ pub enum Step {
     AwaitGo(Rc<tokio::sync::Notify>),
     /// Does nothing more, and keeps the connection open.
     Hang,
-    /// Resets the connection.
     Reset,
 }
 
@@ -46,14 +45,12 @@ pub async fn local<T>(test: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().run_until(test).await
 }
 
-/// Creates a step that sends `text`.
 pub fn send(text: &str) -> Step {
     Step::Send(text.as_bytes().to_vec())
 }
 
 /// An origin on a loopback port that follows scripts.
 pub struct ScriptedOrigin {
-    /// The port on 127.0.0.1.
     pub port: u16,
     heard: Rc<RefCell<Vec<String>>>,
     connections: Rc<Cell<usize>>,

@@ -22,7 +22,6 @@ impl Resolve for NoNames {
 
 /// A running proxy that may connect to 127.0.0.0/8.
 pub struct Proxy {
-    /// The port on 127.0.0.1.
     pub port: u16,
     running: server::Proxy,
 }
@@ -38,7 +37,6 @@ impl Proxy {
         Self::start_on(None, change)
     }
 
-    /// Returns the value of a counter.
     pub fn count(&self, counter: Counter) -> u64 {
         self.running.count(counter)
     }

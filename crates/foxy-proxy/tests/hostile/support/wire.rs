@@ -46,7 +46,6 @@ impl Response {
 }
 
 impl RawClient {
-    /// Connects to `port` on 127.0.0.1.
     pub async fn connect(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the proxy listens");
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }

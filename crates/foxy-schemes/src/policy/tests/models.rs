@@ -13,7 +13,6 @@ pub(super) trait Model {
     fn remove(&mut self, entry: u32);
 }
 
-/// Creates the model of a policy.
 pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
     let ranked = |key| Box::new(Ranked { key, items: Vec::new(), age: 0.0, uses: 0 });
     match name {

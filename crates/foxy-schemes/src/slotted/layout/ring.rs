@@ -8,7 +8,6 @@ use foxy_store::layout::SLOT;
 /// Number of slots (512 bytes each) in a stripe of 1 MiB. Stores with less space than eight such
 /// stripes have smaller stripes.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
-/// Minimum number of stripes in a store.
 const MIN_STRIPES: u32 = 8;
 
 #[derive(Debug)]

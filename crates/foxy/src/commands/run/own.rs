@@ -154,7 +154,6 @@ fn sibling(offer: &Offer) -> Result<Sibling, Failure> {
     Ok(Sibling { proxy, authority: offer.authority.clone() })
 }
 
-/// The store of a run.
 #[derive(Default)]
 struct RunStore {
     /// The locked folder of the store. `None` if the arguments name a store, or the run has none.

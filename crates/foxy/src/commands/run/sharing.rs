@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     pub process: u32,
-    /// Address of the proxy.
     pub address: SocketAddr,
     /// Certificate, in PEM, of the authority with which the proxy intercepts TLS.
     pub authority: String,

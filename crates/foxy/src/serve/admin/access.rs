@@ -12,9 +12,7 @@ use std::path::Path;
 /// Header fields that say which host a request is for, and whether a web page made it.
 #[derive(Clone, Debug, Default)]
 pub struct Claims<'a> {
-    /// All values of `Host`.
     pub hosts: Vec<&'a [u8]>,
-    /// All values of `Origin`.
     pub origins: Vec<&'a [u8]>,
     /// All values of `Sec-Fetch-Site`.
     pub fetch_sites: Vec<&'a [u8]>,

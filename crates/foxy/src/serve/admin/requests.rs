@@ -100,7 +100,6 @@ impl PurgeRequest {
     }
 }
 
-/// The result of a purge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// The number of the newest purge; foxy numbers all purges. `None` if foxy purged nothing,

@@ -65,7 +65,6 @@ impl AdminRequest {
     }
 }
 
-/// Returns the answer to a request.
 pub async fn answer(
     request: Request<Incoming>,
     connection: &AdminConnection,

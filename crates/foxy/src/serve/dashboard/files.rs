@@ -1,7 +1,6 @@
 //! The files of the dashboard, which the program contains. They hold no data of this foxy, so every
 //! client of the admin server may load them.
 
-/// A file of the dashboard.
 pub struct PageFile {
     name: &'static str,
     /// Value of `Content-Type`.

@@ -52,7 +52,6 @@ struct KeptMap {
     snapshot_due: Instant,
 }
 
-/// The maps of all stores.
 #[derive(Debug)]
 pub struct StoreMaps(Vec<RefCell<KeptMap>>);
 

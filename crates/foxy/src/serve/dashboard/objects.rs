@@ -25,7 +25,6 @@ const MAX_FOUND: usize = 500;
 /// Number of visits to the memory cache in one step of a search.
 const VISITS_AT_ONCE: usize = 64;
 
-/// A search for objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectSearch {
     /// Number of the store, or `None` for the memory cache.

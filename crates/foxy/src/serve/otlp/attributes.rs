@@ -31,7 +31,6 @@ impl Attributes {
     }
 }
 
-/// Returns a text as a value.
 pub fn text_value(text: String) -> AnyValue {
     AnyValue { value: Some(Value::StringValue(text)) }
 }

@@ -42,7 +42,6 @@ impl SeenVersions {
     }
 }
 
-/// The paths of all files.
 #[derive(Debug)]
 struct TlsFiles {
     pairs: Vec<KeyPairFiles>,

@@ -4,7 +4,6 @@
 use foxy_whatif::{Estimate, Estimator, HostCurve, Point, Tier, Totals};
 use serde::{Deserialize, Serialize};
 
-/// Number of hosts with curves.
 const MAX_HOSTS: usize = 10;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -25,7 +25,6 @@ pub type WrittenOrigin = WrittenTable<OriginTable>;
 /// A key of `[[origin]]`: its name, an example of its value in TOML, and its documentation.
 pub struct OriginKey(pub &'static str, pub &'static str, pub &'static str);
 
-/// All keys of `[[origin]]`.
 pub const KEYS: &[OriginKey] = &[
     OriginKey("name", "\"shop\"", "Name in logs and metrics."),
     OriginKey(

@@ -26,7 +26,6 @@ use values::{
     Seconds,
 };
 
-/// The keys of a `[[rule]]` table.
 pub const RULE_KEYS: &[&str] = &["name", "when", "unless", "then"];
 
 pub type WrittenRule = WrittenTable<OperatorRule>;

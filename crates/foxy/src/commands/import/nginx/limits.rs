@@ -8,7 +8,6 @@ use super::scope::{LocationScope, LocationTables};
 use std::collections::HashMap;
 use toml::{Table, Value};
 
-/// The zones of `limit_req_zone` by name.
 pub type RequestZones = HashMap<String, RequestZone>;
 
 /// A zone of `limit_req_zone`.

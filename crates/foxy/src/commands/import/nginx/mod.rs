@@ -44,7 +44,6 @@ struct NginxImport {
     upstreams: HashMap<String, NginxUpstream>,
     /// For each cache zone, the time for which nginx keeps an unused response (`inactive`).
     zones: HashMap<String, String>,
-    /// The zones of `limit_req_zone`.
     rates: limits::RequestZones,
     /// Rules that come before the rules of all servers.
     first_rules: Vec<(Table, Original, bool)>,

@@ -12,7 +12,6 @@ use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
-/// The delay pools by number.
 #[derive(Debug, Default)]
 pub struct DelayPools {
     classes: HashMap<String, String>,

@@ -17,7 +17,6 @@ pub struct SquidLine {
 }
 
 impl SquidLine {
-    /// Returns the name of the directive.
     pub fn name(&self) -> &str {
         &self.words[0]
     }

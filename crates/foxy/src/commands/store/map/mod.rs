@@ -37,7 +37,6 @@ pub fn command() -> Command {
         .arg(fsck::json_argument())
 }
 
-/// The map of a store file.
 struct StoreMap<'a> {
     file: &'a StoreFile,
     survey: Survey,
