@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The values of a chart that are better.
+/// Whether higher or lower values of a chart are better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -72,7 +72,7 @@ const LOWER_AXIS: [&str; 10] =
     ["time", "latency", "minutes", "ms", "µs", "s", "chunks", "long", "errors", "failed"];
 
 impl Better {
-    /// Returns the values of a measure that are better.
+    /// Returns whether higher or lower values of a measure are better.
     pub fn of_measure(name: &str) -> Self {
         let name = name.replace(' ', "_");
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -84,8 +84,8 @@ impl Better {
         }
     }
 
-    /// Returns the values of an axis that are better. `axis` has the title of the axis and its
-    /// unit.
+    /// Returns whether higher or lower values of an axis are better. `axis` has the title of the
+    /// axis and its unit.
     pub fn of_axis(axis: &str) -> Self {
         let words: Vec<&str> = axis.split(|letter: char| !letter.is_alphanumeric()).collect();
         let has = |known: &[&str]| words.iter().any(|word| known.contains(word));

@@ -1,5 +1,5 @@
-//! Validation (RFC 9111 §4.3, RFC 9110 §13): answers conditional requests from a stored response,
-//! selects the validators to send to the origin, and merges the fields of a 304 (§3.2).
+//! Validation (RFC 9111 §4.3, RFC 9110 §13). Answers conditional requests from a stored response.
+//! Selects the validators to send to the origin, and merges the fields of a 304 (§3.2).
 
 use crate::date;
 use crate::fields::{Fields, members};

@@ -1,5 +1,5 @@
-//! The layout of a store in one file that is divided into slots: superblocks, two journal halves,
-//! two areas for checkpoints (copies of the index), and the pages of records.
+//! The layout of a store in one file that is divided into slots. The file has superblocks, two
+//! journal halves, two areas for checkpoints (copies of the index), and the pages of records.
 
 /// Size of a page in bytes. Stores read, write and allocate whole pages, because disks write at
 /// least this much at once.

@@ -61,7 +61,7 @@ impl Owed {
         self.reads.fetch_add(1, Relaxed);
     }
 
-    /// Notes that a read finished that a thread had begun.
+    /// Notes that a thread has finished a read.
     pub(crate) fn end_read(&self, now: Instant) {
         self.read_since.store(now.0, Relaxed);
         self.reads.fetch_sub(1, Relaxed);

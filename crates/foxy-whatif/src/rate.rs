@@ -64,7 +64,7 @@ impl SampleRate {
         1 << self.halvings
     }
 
-    /// Returns by which factor objects of this size are sampled more often than small objects.
+    /// Returns how many times as often objects of this size are sampled as small objects.
     fn times(self, size: u64) -> u64 {
         (size / LARGE_BYTES).clamp(1, self.divisor())
     }

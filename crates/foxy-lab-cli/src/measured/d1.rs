@@ -77,8 +77,8 @@ impl CellOutcome {
     }
 }
 
-/// Measures Table D-1 with the paper's requests, but without a proxy at its peak load. So only
-/// ratios are comparable with the paper's values, and not rates.
+/// Measures Table D-1 with the requests of the WebCoSM paper's trace, but without a proxy at its
+/// peak load. So only ratios are comparable with the values of the table, and not rates.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
     let scale = extent.scale;

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// From this scale on (1 is the paper's scale), foxy measures each rate in [`RATES`] for the
-/// time [`TIME`]. At a smaller scale, foxy measures only two rates of the paper, for a quarter of
-/// this time.
+/// From this scale on (1 is the WebCoSM paper's scale), foxy measures each rate in [`RATES`] for
+/// the time [`TIME`]. At a smaller scale, foxy measures only two rates of the paper, for a quarter
+/// of this time.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
-/// Requests per second. The paper ends at 350 and discusses 50, 90, 110 and 340.
+/// Requests per second. The WebCoSM paper ends at 350 and discusses 50, 90, 110 and 340.
 const RATES: [u32; 11] = [50, 90, 110, 200, 340, 500, 700, 1000, 1400, 2000, 2800];
 const SPOKEN_OF: [u32; 2] = [110, 340];
 const MEMORY: ByteSize = ByteSize(32 << 20);

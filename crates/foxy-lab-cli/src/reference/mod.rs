@@ -1,6 +1,7 @@
 //! Reference architectures of the Wisconsin Proxy Benchmark: small caching forward proxies. They
-//! differ in how they handle connections, and in how they search and write the cache. The paper
-//! names a cause for each of its figures, and an option of the proxies removes this cause.
+//! differ in how they handle connections, and in how they search and write the cache. The
+//! benchmark's paper names a cause for each of its figures, and an option of the proxies removes
+//! this cause.
 
 mod event_loop;
 mod files;

@@ -170,7 +170,7 @@ impl Query {
         }
     }
 
-    /// Returns times outside which no transaction meets the condition.
+    /// Returns a range of times. Every transaction that meets the condition ended in this range.
     pub fn times(&self) -> RangeInclusive<u64> {
         let always = 0..=u64::MAX;
         match self {

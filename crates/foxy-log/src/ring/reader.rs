@@ -110,8 +110,9 @@ impl Follower {
     }
 }
 
-/// Passes the transactions of the times `times` to several threads. Each thread adds its share,
-/// which follows the share of the thread before, to a value of its own. Returns these values.
+/// Passes the transactions of the times `times` to several threads. Each thread reads consecutive
+/// blocks, and adds their transactions to a value of its own. Returns these values in the order of
+/// the blocks.
 pub fn scan<T: Send>(
     ring: &Ring,
     times: &RangeInclusive<u64>,

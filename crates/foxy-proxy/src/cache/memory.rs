@@ -106,8 +106,9 @@ impl MemoryTier {
         }
     }
 
-    /// Calls `take` for some responses, from a place on, which is 0 at first. Returns the place at
-    /// which the next call must continue. Each call locks a shard only briefly.
+    /// Calls `take` for some responses, starting at the place `from`, which is 0 for the first
+    /// call. Returns the place at which the next call must continue. Each call locks a shard only
+    /// briefly.
     pub fn visit(&self, from: u64, mut take: impl FnMut(&Stored)) -> Option<u64> {
         const SLOTS_AT_ONCE: usize = 512;
         let (shard, slot) = ((from >> 32) as usize, (from & u64::from(u32::MAX)) as usize);

@@ -1,7 +1,7 @@
-//! Passes the body of a fetch to the requests that read it (the readers of the shared fetch, called
-//! flight), and to the writer that stores it. If the origin breaks the body off, requests the
-//! missing bytes of the same response. The readers then still receive a complete body. A *slice* is
-//! 1 MiB of an object, aligned to 1 MiB.
+//! Passes the body of a fetch to its readers, and to the writer that stores the body. The readers
+//! are the requests that share the fetch, which is called a flight. If the origin breaks the body
+//! off, requests the missing bytes of the same response. The readers then still receive a complete
+//! body. A *slice* is 1 MiB of an object, aligned to 1 MiB.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};

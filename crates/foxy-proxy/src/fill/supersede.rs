@@ -147,8 +147,9 @@ impl<'a> Superseded<'a> {
 }
 
 /// Forgets why an earlier response of the URL was not stored, and removes stored partial content of
-/// another representation. The caller must call this after it has stored a response. Otherwise the
-/// proxy could serve the partial content again after the eviction of the new response.
+/// another representation. The caller must call this function after it has stored a response.
+/// Otherwise the proxy could serve the partial content again after the eviction of the new
+/// response.
 pub(crate) fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
     worker.shared.refusals.forget(base);
     let (cache, key) = (&worker.shared.cache, base.part());

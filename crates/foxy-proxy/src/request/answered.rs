@@ -112,8 +112,9 @@ impl Progress {
         self.is_timed.set(is_timed);
     }
 
-    /// Returns the value of the field `Server-Timing` for an answer that begins now, if it has this
-    /// field: the outcome, the times of the fetch, and the time since the request, in milliseconds.
+    /// Returns the value of the field `Server-Timing`, if the answer has this field. The answer
+    /// must begin now. The value has the outcome, the times of the fetch, and the time since the
+    /// request, in milliseconds.
     pub(crate) fn server_timing(&self, outcome: CacheStatus) -> Option<String> {
         if !self.is_timed.get() {
             return None;

@@ -89,8 +89,9 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Calls `take` for some responses in the memory tier, from a place on, which is 0 at first.
-    /// Returns the place at which the next call must continue. No call delays the workers.
+    /// Calls `take` for some responses in the memory tier, starting at the place `from`, which is 0
+    /// for the first call. Returns the place at which the next call must continue. No call delays
+    /// the workers.
     pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
         self.shared.cache.memory.visit(from, |stored| take(stored.described()))
     }

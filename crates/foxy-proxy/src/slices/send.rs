@@ -184,10 +184,10 @@ pub(crate) fn keep_under(
 }
 
 /// Converts a stored response that has lost a part (1 MiB of the body) to a set of slices (aligned
-/// MiB), so that the proxy fetches only missing slices. Returns `None` if the response has no
-/// strong validator, or if the origin does not support ranges. Also returns `None` if nothing was
-/// sent yet and the last part is missing. The store drops parts in the order of their arrival, so
-/// all parts are then gone.
+/// MiB). The proxy then fetches only missing slices. Returns `None` if the response has no strong
+/// validator, or if the origin does not support ranges. Also returns `None` if nothing was sent yet
+/// and the last part is missing. The store drops parts in the order of their arrival, so all parts
+/// are then gone.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -209,8 +209,8 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the unsent bytes of a response that has lost a part (1 MiB of the body). The set of slices
-/// (aligned MiB) `set` contains its remaining parts.
+/// Sends the unsent bytes of a response that has lost a part (1 MiB of the body). `set` has the
+/// remaining parts as slices (aligned MiB).
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

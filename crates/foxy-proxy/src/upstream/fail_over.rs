@@ -67,7 +67,8 @@ impl Rest {
     }
 
     /// Notes that one request now tries the server after its rest. Other requests wait for the
-    /// result. If no result comes, another request may try after the same time again.
+    /// result. If no result comes, another request may try the server after a pause as long as the
+    /// rest.
     pub(crate) fn try_now(&mut self, now: Instant) {
         if now >= self.until {
             self.is_tried = true;

@@ -50,9 +50,9 @@ impl Axis {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
-    /// Makes an axis for `values`. If they are positive and their highest is at least `WIDE`
-    /// times their lowest, the axis is logarithmic. `text` is the title; after its last comma may
-    /// follow the unit.
+    /// Makes an axis for `values`. If they are positive and their highest is at least `WIDE` times
+    /// their lowest, the axis is logarithmic. `text` is the title. The unit may follow its last
+    /// comma.
     pub fn fitting(text: &str, values: impl Iterator<Item = f64>) -> Self {
         let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);

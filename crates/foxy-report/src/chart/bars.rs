@@ -123,8 +123,8 @@ struct Bar<'a> {
 }
 
 impl Bar<'_> {
-    /// Returns the text at the end of the bar: its value, or for a range quoted from a paper both
-    /// ends.
+    /// Returns the text at the end of the bar: its value, or both ends of a range that a paper
+    /// gives.
     fn words(&self, value: &Value) -> String {
         if self.is_quoted && value.has_interval() {
             format!("{}–{}", readable(value.low), readable(value.high))

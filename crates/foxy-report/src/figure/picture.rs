@@ -65,7 +65,7 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
     }
 }
 
-/// Returns the values in a unit that are better.
+/// Returns whether higher or lower values in a unit are better.
 fn better(unit: &str) -> Better {
     match unit {
         "1" | "B" | "chunks" | "ms" | "minutes" | "s" | "times as long" => Better::Lower,

@@ -13,7 +13,7 @@ use crate::table::Table;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of rows that a table of a script's lines has at most.
+/// Largest number of rows in a table of a script's lines.
 const MAX_LINES: usize = 200;
 
 /// A line of a file that is no record. Scripts beside the records write such lines.

@@ -1,5 +1,6 @@
-//! Makes charts from run records: pictures and rows of figures, the Wisconsin Proxy Benchmark,
-//! values over the fill of a cache or over time, distributions, and measures of several subjects.
+//! Makes charts from run records. They show pictures and rows of figures, the Wisconsin Proxy
+//! Benchmark, and values over the fill of a cache or over time. They also show distributions, and
+//! measures of several subjects.
 
 use super::grouping::grouped;
 use super::words::spoken;
@@ -136,7 +137,7 @@ fn median_line(subject: &str, runs: &[Steps]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points: starts.filter_map(at).collect() }
 }
 
-/// Returns a remark on a share of a limit, such as the time in which a disk is busy.
+/// Returns the remark that 1 is the limit, for a share such as the time in which a disk is busy.
 fn limit(name: &str) -> &'static str {
     if name.contains("busy") { " (1: the limit)" } else { "" }
 }

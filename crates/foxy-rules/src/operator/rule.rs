@@ -178,8 +178,8 @@ impl OperatorRule {
     }
 
     /// Checks the conditions. A rule that grants something (`Some(true)`) must match every reading
-    /// of the request, a rule that refuses (`Some(false)`) any reading, another rule the normal
-    /// form.
+    /// of the request. For a rule that refuses (`Some(false)`), one matching reading is enough. Any
+    /// other rule must match the normal form.
     pub(super) fn check_as<F: Fields>(
         &self,
         grants: Option<bool>,

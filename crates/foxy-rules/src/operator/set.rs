@@ -326,7 +326,8 @@ struct Open<'r> {
 }
 
 impl<'r> Open<'r> {
-    /// Returns the effects about which a rule with the effects `then` decides.
+    /// Returns the effects of a rule (`then`) about which no earlier rule has decided, and notes
+    /// them as decided.
     fn decided_by(&mut self, then: &'r Effects) -> Vec<Decided> {
         let decide = |effect: Effect| {
             let (edits, earlier) = match effect {

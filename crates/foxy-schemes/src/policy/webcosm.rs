@@ -19,7 +19,7 @@ const ALLOWANCE_SHARE: u64 = 256;
 /// The ghost remembers one entry for each 128 KiB of the space.
 const GHOST_BYTES: u64 = 128 << 10;
 const MIN_GHOST_ENTRIES: u64 = 8;
-/// The share of an entry that takes all of its size.
+/// The result of `WorthSlot::share` for an entry that takes all of its size.
 const UNIT: u64 = 1024;
 
 #[derive(Clone, Default)]

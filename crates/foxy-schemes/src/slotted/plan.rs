@@ -97,8 +97,8 @@ pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STR
 /// large files, whose pages are written once they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
-/// The storage scheme SQUIDMLA of the same paper. Unlike SQUIDM, it groups small records by origin
-/// server, and keeps each within one page if possible.
+/// The storage scheme SQUIDMLA (Maltzahn, Richardson and Grunwald, USENIX 1999). Unlike SQUIDM, it
+/// groups small records by origin server, and keeps each within one page if possible.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,

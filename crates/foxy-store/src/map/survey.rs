@@ -17,7 +17,8 @@ const FINISHED_AT_ONCE: usize = 128;
 const PAGE: u64 = crate::layout::PAGE as u64;
 const SLOT: u64 = crate::layout::SLOT as u64;
 
-/// Sizes of a segment of a scheme without segments of its own, and their wanted number.
+/// For a scheme without segments of its own: bounds for the size of a map's segment, and the wanted
+/// number of segments.
 const MIN_SEGMENT_BYTES: u64 = 64 << 10;
 const MAX_SEGMENT_BYTES: u64 = 16 << 20;
 const WANTED_SEGMENTS: u64 = 1024;
@@ -84,7 +85,7 @@ pub struct Survey {
     pub holes: Vec<HoleCount>,
     /// The size in bytes of the smallest hole of the first group.
     pub least_hole: u64,
-    /// Live records with a file of their own, and those that have no place on disk yet.
+    /// Live records that have a file of their own, or that have no place on disk yet.
     pub apart: RecordCount,
     /// Whether records never share a unit, so that their bytes add up to the live bytes.
     adds_up: bool,
@@ -188,7 +189,7 @@ impl Survey {
         self.next = next;
     }
 
-    /// Adds a live record that starts at byte `at` of a place and touches `bytes` bytes.
+    /// Adds a live record that starts at byte `at` of the segment `slot` and touches `bytes` bytes.
     pub(crate) fn add(&mut self, slot: u32, at: u64, bytes: u64, uses: u8) {
         let Some(segment) = self.segments.get_mut(slot as usize) else { return };
         segment.live_records += 1;
@@ -196,7 +197,7 @@ impl Survey {
         self.mark(slot, at, bytes);
     }
 
-    /// Marks bytes of a place as live. Returns how many of them are within the place.
+    /// Marks bytes of the segment `slot` as live. Returns how many of them are within the segment.
     fn mark(&mut self, slot: u32, at: u64, bytes: u64) -> u64 {
         let end = (at + bytes.max(1)).min(self.segment_bytes);
         let start = u64::from(slot) * self.segment_bytes;

@@ -42,7 +42,8 @@ pub enum Pending {
 pub enum PendingStep {
     Write,
     Summary(Segment),
-    /// Syncs the file. If it succeeds, the segments before this number are durable in each log.
+    /// Syncs the file. After a success, all segments before these numbers (one for each log) are
+    /// durable.
     Sync([Sequence; 2], FailuresBefore),
 }
 

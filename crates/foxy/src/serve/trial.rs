@@ -16,8 +16,8 @@ use foxy_proxy::server::name_resolver;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     Error,
-    /// foxy could start, or could start after the running foxy stops: an address or store is in
-    /// use, a store has lost its content, or foxy would ask an authority for certificates.
+    /// foxy could start, or could start after the running foxy stops. Causes: an address or store
+    /// is in use, a store has lost its content, or foxy would ask an authority for certificates.
     Warning,
 }
 

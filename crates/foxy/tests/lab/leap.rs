@@ -216,8 +216,8 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
     let json = folder.path().join("json");
     let first = three_ports();
     let place = |name: &str, after: u16| format!("{name}=127.0.0.1:{}", first + after);
-    // The "proxies" are ports of the Collector, the common parent proxy of the proxies in LEAP,
-    // which has no cache that answers for a proxy.
+    // Ports of the Collector stand for the proxies here. The Collector is the common parent proxy
+    // in LEAP. It has no cache that answers for a proxy.
     let (a, b, collector) = (place("a", 1), place("b", 2), format!("127.0.0.1:{first}"));
     let (code, out, err) = leap(&[
         "--collector",

@@ -15,13 +15,13 @@ const RESPONSE: &str = "001-fig19";
 const BANDWIDTH: &str = "001-fig20";
 const HIGHEST: f64 = 340.0;
 const COMPARED: f64 = 110.0;
-/// The share of the paper's requests that miss (Table 3).
+/// The share of the WebCoSM paper's requests that miss (Table 3).
 const MISSES: f64 = 0.6;
-/// The cause that the paper names for Squid's limit.
+/// The cause that the WebCoSM paper names for Squid's limit.
 const OVERLOAD: &str = "the overloaded disk makes Squid forward hits";
 
-/// Returns a condition for the verdict: the run must show the cause that the paper names. The
-/// condition is never met, because the runs do not measure the disk.
+/// Returns a condition for the verdict: the run must show the cause that the WebCoSM paper names.
+/// The condition is never met, because the runs do not measure the disk.
 fn overload() -> Condition {
     Condition::unmeasured(OVERLOAD, "the disk's busy time is not measured")
 }
@@ -123,8 +123,8 @@ impl MeasuredRates {
         ]
     }
 
-    /// Returns the row of response times. The paper reports a mean of 0.7 s at its highest rate,
-    /// although the origin delays each miss by one second.
+    /// Returns the row of response times. The WebCoSM paper reports a mean of 0.7 s at its highest
+    /// rate, although the origin delays each miss by one second.
     fn response(&self, values: &[f64]) -> FigureRow {
         row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values)
             .judged()
@@ -143,8 +143,8 @@ impl MeasuredRates {
     }
 }
 
-/// Draws the highest throughput of each proxy beside the paper's. Lines over the offered rates
-/// would lie on each other, because each proxy answers all requests up to its limit.
+/// Draws the highest throughput of each proxy beside the WebCoSM paper's. Lines over the offered
+/// rates would lie on each other, because each proxy answers all requests up to its limit.
 fn best_rates(all: &[MeasuredRates]) -> Picture {
     let measured: Vec<(&str, Vec<f64>)> = all
         .iter()
@@ -174,8 +174,8 @@ pub fn pictures(all: &[MeasuredRates]) -> Vec<Picture> {
         let lines = all.iter().filter_map(|measured| measured.line(of)).chain(papers);
         Picture::lines([title, rates, y], lines.collect())
     };
-    // By the paper, Squid fetches `more` times the bytes that Foxy fetches. Foxy fetches only
-    // requests that are no hits, 60 % of all (Table 3).
+    // By the WebCoSM paper, Squid fetches `more` times the bytes that Foxy fetches. Foxy fetches
+    // only requests that are no hits, 60 % of all (Table 3).
     let more = in_chart(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s");
     let fetched = [(COMPARED, changed(more, |times| times * MISSES))];
     vec![

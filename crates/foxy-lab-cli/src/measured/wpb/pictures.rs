@@ -7,8 +7,8 @@ use foxy_lab::simulation::figures::picture::{Picture, changed, line, paper};
 use foxy_report::chart::{Line, Look};
 use foxy_report::figure::quotes::in_chart;
 
-/// The figures of the paper for a reference architecture, each with the words with which the paper
-/// describes its curves. `None` if the paper has no such figure.
+/// The figures of the benchmark's paper for a reference architecture, each with the words with
+/// which the paper describes its curves. `None` if the paper has no such figure.
 struct PaperFigures {
     name: &'static str,
     latency: Option<&'static str>,
@@ -49,7 +49,7 @@ const FIGURES: [PaperFigures; 5] = [
     },
 ];
 
-/// The number of clients at which the paper gives a latency for Apache (Fig 5).
+/// The number of clients at which the benchmark's paper gives a latency for Apache (Fig 5).
 const OVERLOADED: f64 = 88.0;
 
 pub(super) fn pictures(measured: &MeasuredWpb) -> Vec<Picture> {
@@ -100,8 +100,8 @@ fn latencies(measured: &MeasuredWpb) -> Vec<Line> {
         measured.line("phase 2", of(Part::Second)),
     ];
     if measured.name == "Apache" {
-        // The quoted ratio is the paper's latency divided by the time that the paper's servers
-        // wait.
+        // The quoted ratio is the latency in the benchmark's paper, divided by the time that the
+        // servers of the paper wait.
         let times = in_chart("003-fig5", "phase 1 over no-cache, 88 clients");
         let wait = LATENCY.as_secs_f64() * 1000.0;
         lines.push(paper("phase 1", [(OVERLOADED, changed(times, |times| times * wait))]));

@@ -148,7 +148,7 @@ fn result(text: &str) -> Option<Result> {
 mod tests {
     use super::*;
 
-    /// The four sample lines from the paper.
+    /// The four sample lines from the LEAP paper.
     const SAMPLES: [&str; 4] = [
         "Wed Apr 28 20:29:16 2004:(id=18972:2761927472):LEAPRESULT: Collector: 0:237527 0:725 2248 {DUMMY,} 192.168.0.101 \
          non-validation HTTP/1.1 GET http://www.google.com/ HTTP/1.1",

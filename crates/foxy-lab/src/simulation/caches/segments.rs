@@ -12,8 +12,8 @@ use std::collections::{HashMap, VecDeque};
 /// of the capacity.
 const LARGEST_SEGMENT: u64 = 16 << 20;
 const SEGMENTS: u64 = 256;
-/// The number of segments by which the usable capacity is smaller, because they are open for
-/// writing or kept free.
+/// Number of segments that are open for writing or kept free. The usable capacity is smaller by
+/// these segments.
 const SPARE: u64 = 3;
 /// The probation log, which takes large objects until a second request, may use 1/`PROBATION` of
 /// the capacity.

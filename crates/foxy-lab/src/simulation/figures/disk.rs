@@ -25,7 +25,8 @@ const FILES: u32 = 64;
 /// Figure 15 counts two consecutive reads as near if at most this number of blocks lies between
 /// them.
 const NEAR: usize = 10;
-/// The number of requests, in thousands, with which the paper warms up the disk of Figure 14.
+/// The number of requests, in thousands, with which the WebCoSM paper warms up the disk of Figure
+/// 14.
 const WARM: f64 = 300.0;
 const NAMES: [&str; 2] = ["without locality buffers", "128 locality buffers"];
 
@@ -37,8 +38,8 @@ pub struct FileTimes {
     pub delete: f64,
 }
 
-/// Figure 2: the times to create and to delete files of each size, on the model of the paper's disk
-/// with empty caches.
+/// Figure 2: the times to create and to delete files of each size, on the model of the WebCoSM
+/// paper's disk with empty caches.
 pub fn figure_2(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
     let of_size = |kilobytes: usize| -> Vec<FileTimes> {
@@ -175,8 +176,8 @@ pub fn figure_9(lab: &Lab) -> Figure {
 }
 
 /// Returns the results of STREAM-PACKETIZER, and of STREAM-LOC, which adds locality buffers (a
-/// write buffer for each origin server). The utilization of the disk is 76 %, as in the paper's
-/// comparison.
+/// write buffer for each origin server). The utilization of the disk is 76 %, as in the WebCoSM
+/// paper's comparison.
 fn without_and_with(lab: &Lab) -> [Vec<Arc<TrialResult>>; 2] {
     ["packetizer", "stream-loc"]
         .map(|scheme| followed(lab, Trial { utilization: 0.76, ..Trial::of(scheme, 1) }))
@@ -239,7 +240,7 @@ pub fn figure_14(lab: &Lab) -> Figure {
         both.iter().zip(NAMES).map(|(results, name)| steps(name, chunks(results))).collect();
     let last = lines[0].points.last().map_or(0.0, |point| point.0);
     let level = in_chart("001-fig14", "mean free chunk, 128 locality buffers");
-    // The paper warms the disk up with 300,000 requests.
+    // The WebCoSM paper warms the disk up with 300,000 requests.
     let of_paper = [WARM.min(last), last].map(|gets| (gets, level.clone()));
     lines.push(paper(NAMES[1], of_paper));
     let titles = [

@@ -1,5 +1,5 @@
 //! The conditions for verdicts on simulated rows of figures. A run must fill the cache often
-//! enough, and counts must show the cause that the paper names.
+//! enough, and counts must show the cause that the figure's paper names.
 
 use super::trial::TrialResult;
 use foxy_report::figure::{Condition, FigureRow};
@@ -71,8 +71,8 @@ pub(super) const FREE_CHUNKS: Count = Count {
     },
 };
 
-/// Returns the condition that the disk is busy for less than half of the time. The paper says that
-/// the disk does not limit this storage scheme.
+/// Returns the condition that the disk is busy for less than half of the time. The figure's paper
+/// says that the disk does not limit this storage scheme.
 pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
     let busy = |result: &Arc<TrialResult>| {
         result.disk.busy().as_secs_f64() / result.outcome.took.as_secs_f64() * 100.0

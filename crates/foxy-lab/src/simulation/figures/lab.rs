@@ -13,16 +13,16 @@ use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of URL-gets (client requests) in the paper's trace (Table 1).
+/// The number of URL-gets (client requests) in the WebCoSM paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
-/// The mean size in bytes of an object in the paper's disk operations.
+/// The mean size in bytes of an object in the WebCoSM paper's disk operations.
 const MEAN_SIZE: f64 = 10_550.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
-    /// The sizes of trace, memory and disk, divided by the sizes in the paper.
+    /// The sizes of trace, memory and disk, divided by the sizes in the WebCoSM paper.
     pub scale: f64,
     /// The seeds of the random generator. Each seed gives its own trace and its own disk.
     pub seeds: Vec<u64>,
@@ -52,8 +52,8 @@ impl RecordedTrace {
         first
     }
 
-    /// Returns the scale at which memory and disk have the paper's proportion to the requested
-    /// bytes.
+    /// Returns the scale at which memory and disk have the WebCoSM paper's proportion to the
+    /// requested bytes.
     pub fn scale(&self) -> f64 {
         self.trace.gets.iter().map(|get| get.size as f64).sum::<f64>() / (GETS * MEAN_SIZE)
     }
@@ -110,7 +110,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Returns the disk operations that the trace of this seed causes. `mix` gives the number of
-    /// requests as a share of the paper's number, the cache sizes and the share of repeats.
+    /// requests as a share of the WebCoSM paper's number, the cache sizes and the share of repeats.
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
         let mut streams = lock(&self.streams);
         let known = streams.iter().find(|stream| stream.seed == seed && stream.mix == mix);

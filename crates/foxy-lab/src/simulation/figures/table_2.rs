@@ -38,8 +38,8 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
 }
 
 /// Returns a condition of the verdict (agreement with the paper) on a technique's rate: in the run,
-/// the cause that the paper names for the rate occurred. The condition compares the technique with
-/// a technique without this cause.
+/// the cause that the WebCoSM paper names for the rate occurred. The condition compares the
+/// technique with a technique without this cause.
 fn cause(of: &Technique, all: &[Technique]) -> Condition {
     let other = |name| runs_of(all, name);
     let files = "file creation and deletion";
@@ -80,7 +80,7 @@ pub fn table_2(lab: &Lab) -> Figure {
 }
 
 /// Measures SQUID as Squid has distributed files over directories since 1998: it fills one
-/// directory after the other. The paper does not measure this.
+/// directory after the other. The WebCoSM paper does not measure this.
 fn consecutive(lab: &Lab) -> FigureRow {
     let trial = Trial { ufs_mapping: UfsMapping::Consecutive, ..Trial::of("ufs", 1) };
     FigureRow::of(
@@ -97,9 +97,9 @@ fn runs_of<'a>(techniques: &'a [Technique], name: &str) -> &'a [Arc<TrialResult>
     found.map_or(&[], |technique| &technique.results)
 }
 
-/// Measures SQUIDMLA, the best technique that the paper cites from other work. The paper's rate of
-/// SQUIDMLA is from another machine. So the row compares only the gain: the rate of SQUIDMLA
-/// divided by the rate of SQUID.
+/// Measures SQUIDMLA, the best technique that the WebCoSM paper cites from other work. The paper's
+/// rate of SQUIDMLA is from another machine. So the row compares only the gain: the rate of
+/// SQUIDMLA divided by the rate of SQUID.
 fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
     let (squidmla, squid) = (lab.over_seeds(Trial::of("squidmla", 1)), runs_of(results, "SQUID"));
     let gains = ratios(&rates(&squidmla), &rates(squid));

@@ -16,7 +16,7 @@ use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
 /// The utilizations (shares of the store that hold live data) at which a sweep runs its trials
-/// (simulated runs). Below 62 %, the store with its inodes exceeds the paper's disk.
+/// (simulated runs). Below 62 %, the store with its inodes exceeds the WebCoSM paper's disk.
 const UTILIZATIONS: [f64; 7] = [0.62, 0.70, 0.76, 0.80, 0.85, 0.90, 0.95];
 pub(super) const RATE: &str = "URL-get/s";
 
@@ -52,7 +52,7 @@ fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.minutes()).collect()
 }
 
-/// Converts a rate to the minutes in which the paper's whole trace is done.
+/// Converts a rate to the minutes in which the WebCoSM paper's whole trace is done.
 fn whole_trace(rate: f64) -> f64 {
     GETS / rate / 60.0
 }
@@ -75,14 +75,14 @@ fn quotient(name: &str, upper: &[SweepPoint], lower: &[SweepPoint]) -> Line {
     line(name, points)
 }
 
-/// Returns the paper's completion time for a technique, computed from its rate in Table 2.
+/// Returns the WebCoSM paper's completion time for a technique, computed from its rate in Table 2.
 fn paper_minutes(technique: &str, utilization: f64) -> Line {
     let rate = in_chart("001-table2", technique);
     paper(technique, [(utilization, changed(rate, whole_trace))])
 }
 
 /// Makes two pictures over the utilizations of a sweep: the completion times, and the gain that the
-/// paper reports.
+/// WebCoSM paper reports.
 fn over_utilization(
     titles: [&str; 2],
     minutes: Vec<Line>,
@@ -140,8 +140,8 @@ pub fn table_1(lab: &Lab) -> Figure {
     Figure { rows, pictures: Vec::new() }
 }
 
-/// Figure 6: the overhead of file management. The paper runs 300,000 disk operations, which 398,034
-/// client requests cause, on a 1 GB disk.
+/// Figure 6: the overhead of file management. The WebCoSM paper runs 300,000 disk operations, which
+/// 398,034 client requests cause, on a 1 GB disk.
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / GETS;
     let of = |scheme| {
@@ -356,7 +356,7 @@ pub fn figure_12(lab: &Lab) -> Figure {
 }
 
 /// Returns rows about the time for which LAZY-READS delays a read to gather several reads. The
-/// paper promises a fraction of a second on average.
+/// WebCoSM paper promises a fraction of a second on average.
 fn read_delays(lazy: &[SweepPoint]) -> Vec<FigureRow> {
     let results = results_at(lazy, 0.70);
     let row = |name: &str, of: &dyn Fn(&TrialResult) -> f64| {
@@ -425,7 +425,7 @@ pub fn figure_16(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// The share of the paper's requests that this figure runs. It is small, because only the
+/// The share of the WebCoSM paper's requests that this figure runs. It is small, because only the
 /// proportion of reads matters here.
 const SIZE: f64 = 0.3;
 /// The shares of requests that repeat an earlier object. Most repeats come late, so the disk and
@@ -449,8 +449,8 @@ fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
     mean(&shares)
 }
 
-/// Measures how the gain of LAZY-READS over PACKETIZER changes with the share of reads. The paper
-/// expects the gain to grow but gives no value.
+/// Measures how the gain of LAZY-READS over PACKETIZER changes with the share of reads. The WebCoSM
+/// paper expects the gain to grow but gives no value.
 pub fn gain_over_reads(lab: &Lab) -> Figure {
     let (mut rows, mut points) = (Vec::new(), Vec::new());
     let mut seeds = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs one trial: a storage scheme carries out the disk operations of the paper's trace on the
-//! modelled disk, in virtual time. A probe records progress, free space and head positions.
+//! Runs one trial: a storage scheme carries out the disk operations of the WebCoSM paper's trace on
+//! the modelled disk, in virtual time. A probe records progress, free space and head positions.
 
 use crate::simulation::storage::crew::{Crew, requests_at_once};
 use crate::simulation::storage::drive::{Drive, Outcome, StoreSetup, VirtualTime};
@@ -46,11 +46,11 @@ pub struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// The share of the paper's client requests that the trial (simulated run) runs.
+    /// The share of the WebCoSM paper's client requests that the trial (simulated run) runs.
     pub gets: f64,
-    /// The size of the disk cache, as a share of the paper's 2 GB.
+    /// The size of the disk cache, as a share of the WebCoSM paper's 2 GB.
     pub disk: f64,
-    /// The size of the memory cache, as a share of the paper's 512 MB.
+    /// The size of the memory cache, as a share of the WebCoSM paper's 512 MB.
     pub memory: f64,
     /// The share of requests that repeat an earlier request.
     pub repeats: f64,
@@ -69,8 +69,8 @@ impl Mix {
 }
 
 impl Trial {
-    /// Returns a trial (simulated run) of a storage scheme at 75 % utilization, with the paper's
-    /// other settings.
+    /// Returns a trial (simulated run) of a storage scheme at 75 % utilization, with the WebCoSM
+    /// paper's other settings.
     pub const fn of(scheme: &'static str, seed: u64) -> Self {
         Self {
             scheme,

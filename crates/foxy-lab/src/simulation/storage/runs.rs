@@ -37,8 +37,8 @@ pub struct SimulationPlan {
 }
 
 impl SimulationPlan {
-    /// Returns a plan with 75 % utilization as in the paper, and with the usual settings of the
-    /// storage scheme.
+    /// Returns a plan with 75 % utilization as in the WebCoSM paper, and with the usual settings of
+    /// the storage scheme.
     pub fn of(scheme: SchemeName, seed: u64) -> Self {
         let scheme_settings = SchemeSettings::with_size(0);
         Self { scheme, utilization: 0.75, scheme_settings, seed }

@@ -102,8 +102,8 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// Decides whether a purge affects a stored response. If none does, the book does not check the
-    /// response again until the next purge.
+    /// Decides whether a purge affects a stored response. If no purge does, the book does not check
+    /// the response again until the next purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {

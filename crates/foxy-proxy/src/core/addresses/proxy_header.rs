@@ -28,9 +28,9 @@ const TCP6: u8 = 0x21;
 /// The version of the headers that the servers of an origin receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderVersion {
-    /// A line of text.
+    /// Version 1: a line of text.
     V1,
-    /// Binary.
+    /// Version 2: binary.
     V2,
 }
 

@@ -1,5 +1,5 @@
-//! The finding of bars: a ranking of the groups, our values beside a paper's, or the values of each
-//! series beside a base.
+//! Computes the finding of a chart of bars. The finding ranks the groups, or compares our values
+//! with a paper's, or compares each series with a base.
 
 use super::super::Bars;
 use super::{

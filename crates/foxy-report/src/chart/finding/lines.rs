@@ -1,5 +1,5 @@
-//! The finding of lines: a ranking at both ends of the x axis, of means over the chart, or of
-//! percentiles, and the paper's points beside our lines.
+//! Computes the finding of a chart of lines. The finding ranks the lines at both ends of the x
+//! axis, or by their means or percentiles. It also compares a paper's points with our lines.
 
 use super::super::{Axis, Spacing};
 use super::{Better, Chart, Item, Line, Look, Value, better, quantity, ranking, ratio, times};
@@ -33,16 +33,16 @@ pub(in super::super) fn is_distribution(chart: &Chart) -> bool {
     chart.y.title == Chart::SHARE
 }
 
-/// Returns whether the finding has the mean of each line: for staircases on linear axes, whose
-/// single steps are noisy.
+/// Returns whether the finding compares the means of the lines. It does so for staircases on linear
+/// axes, because their single steps are noisy.
 fn has_means(chart: &Chart, lines: &[Line]) -> bool {
     (chart.x.spacing, chart.y.spacing) == (Spacing::Linear, Spacing::Linear)
         && ours(lines).all(|line| line.look == Look::Steps)
         && ours(lines).next().is_some()
 }
 
-/// Returns the name of each line for the end of the line or the legend, with a value: the median of
-/// a distribution, the mean of a staircase, otherwise the last value.
+/// Returns the name of each line with a value, for the end of the line or the legend. The value is
+/// the median of a distribution, the mean of a staircase, otherwise the last value.
 pub(in super::super) fn labels(chart: &Chart, lines: &[Line]) -> Vec<String> {
     let range = common_range(&ours(lines).collect::<Vec<_>>());
     let label = |line: &Line| {

@@ -23,8 +23,8 @@ pub(super) fn finding(chart: &Chart, plot: &Plot) -> String {
     }
 }
 
-/// Returns the better values of a chart: those that its maker stated, or those that the words of
-/// title and axis state.
+/// Returns whether higher or lower values of a chart are better. The maker of the chart stated
+/// this, or the words of title and axis state it.
 pub(super) fn better(chart: &Chart) -> Better {
     if chart.better != Better::Unstated {
         return chart.better;

@@ -1,5 +1,5 @@
-//! Ranks the values of several series: the best, those that do not clearly differ from the best,
-//! and the worst.
+//! Ranks the values of several series: the best value, the values that do not clearly differ from
+//! it, and the worst value.
 
 use super::{Value, interval, overlap, quantity, ratio, times};
 use crate::direction::Better;

@@ -4,7 +4,7 @@ use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Va
 use crate::figure::quotes::in_chart;
 use crate::record::Measure;
 
-/// The figure in the table of quotes that gives the paper's values.
+/// The figure in the table of quotes that gives the LEAP paper's values.
 const FIGURE: &str = "002-table4";
 
 /// The measures of the charts, in microseconds, each with its name in the rows of the table of

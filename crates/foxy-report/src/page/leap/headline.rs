@@ -251,7 +251,7 @@ fn rate(path: &Path) -> f64 {
     path.wrong / path.judged.max(1.0)
 }
 
-/// Formats a share in percent with its 95 % interval, by Wilson.
+/// Formats a share in percent with its 95 % interval (by Wilson's method).
 fn share(part: f64, whole: f64) -> String {
     if whole == 0.0 {
         return "–".into();

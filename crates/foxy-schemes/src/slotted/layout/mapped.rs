@@ -9,7 +9,8 @@ use super::cyclic::Cyclic;
 use super::{FileKind, Layout, LayoutFile, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Number of slots (512 bytes each) in a page of the mapped file: 8 KiB, as in the paper.
+/// Number of slots (512 bytes each) in a page of the mapped file: 8 KiB, as in the paper of
+/// Maltzahn and others (USENIX 1999).
 const PAGE_SLOTS: u32 = 16;
 /// Maximum size in slots (512 bytes each) of a small record, which shares a file with others. Such
 /// a record fits in one page.

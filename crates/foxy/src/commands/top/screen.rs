@@ -128,8 +128,9 @@ impl Screen<'_> {
         Line::from(vec![Span::styled(about, Style::new().bold()), state])
     }
 
-    /// Returns the requests of an outcome since the earlier look, and their durations as the ends
-    /// of buckets with the number of requests up to this end.
+    /// Returns how many requests of an outcome have ended since the earlier look. Also returns the
+    /// histogram of their durations: the end of each bucket, and the number of requests up to this
+    /// end.
     fn grown(&self, outcome: &Value) -> (f64, Vec<(f64, f64)>) {
         let earlier = self.looks.earlier.as_ref().map(|look| values(&look.live["outcomes"]));
         let before = earlier.unwrap_or_default().iter().find(|it| it["name"] == outcome["name"]);

@@ -28,7 +28,8 @@ const SALT: u64 = 0x5eed_0f5a_3713_d0e5;
 
 /// Largest number of sampled requests in a second. Further sampled requests are lost.
 const MAX_PER_SECOND: u32 = 1000;
-/// If the sample has more requests per second than this on average, a sampling rate is halved.
+/// If the sample has more requests per second than this on average, the sampling rate of one tier
+/// is halved.
 const WANTED_PER_SECOND: u64 = 500;
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// The sampling rate of a tier with fewer sampled keys than this is not halved, because its curves

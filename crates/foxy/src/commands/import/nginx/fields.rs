@@ -9,8 +9,8 @@ use super::scope::{Levels, LocationScope, LocationTables};
 use crate::settings;
 use toml::{Table, Value};
 
-/// Response fields that decide about caching. foxy applies rules before it decides, so a rule on
-/// such a field would change the decision. nginx applies its directives later.
+/// Response fields that decide about caching. foxy applies rules before it decides about caching,
+/// so a rule on such a field would change the decision. nginx applies its directives later.
 const CACHING_FIELDS: [&str; 6] =
     ["cache-control", "expires", "vary", "set-cookie", "etag", "last-modified"];
 

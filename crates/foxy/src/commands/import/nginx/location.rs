@@ -21,9 +21,8 @@ struct ListedLocation<'d> {
 type PrefixOrigin<'d> = (&'d str, Option<Table>);
 
 impl NginxImport {
-    /// Converts all locations of a server for these hosts. nginx serves a request from the exact
-    /// location of its path, then from the first expression that matches, then from the longest
-    /// prefix.
+    /// Converts all locations of a server for these hosts. For a request, nginx first tries the
+    /// exact location of its path. Then nginx tries the expressions, and then the longest prefix.
     pub(super) fn locations<'d>(
         &mut self,
         server: &'d NginxDirective,
@@ -313,9 +312,9 @@ impl NginxImport {
 }
 
 impl LocationScope<'_> {
-    /// Returns a rule that refuses some requests of this location. The expression `at_least` finds
-    /// the requests of the location. The rule refuses those whose path begins with `prefix`, but
-    /// with no longer prefix in `prefixes`.
+    /// Returns a rule that refuses the requests of this location whose path begins with `prefix`,
+    /// but with no longer prefix in `prefixes`. The expression `at_least` finds the requests of the
+    /// location.
     fn refused_within(&self, prefix: &str, prefixes: &[PrefixOrigin<'_>], at_least: &str) -> Table {
         let inner = prefixes.iter().filter(|(other, origin)| {
             origin.is_some() && other.starts_with(prefix) && *other != prefix
@@ -379,8 +378,8 @@ fn scope<'d>(
                 scope.other_paths.push(beginning(other));
                 scope.other_paths.extend(slashless(other).filter(|path| !is_listed(path)));
             }
-            // A longer prefix that is not firm may lie in the firm prefix, so that nginx tries the
-            // expression there.
+            // A longer prefix that is not firm (`^~`) may lie in the firm prefix, so that nginx
+            // tries the expression there.
             (LocationPath::Prefix { prefix, firm: true }, LocationPath::Expression(_))
                 if !listed.iter().any(|inner| is_open_within(&inner.path, prefix)) =>
             {

@@ -42,7 +42,7 @@ struct SquidImport<'f> {
     acls: SquidAcls,
     http_access: Vec<AccessLine>,
     cache_access: Vec<AccessLine>,
-    /// For each other list of `allow` and `deny` lines, its last line.
+    /// The last line of each list of `allow` and `deny` lines that has no field here.
     last_denials: HashMap<String, SquidLine>,
     listeners: SquidListeners,
     pools: DelayPools,
