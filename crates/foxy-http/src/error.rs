@@ -52,7 +52,7 @@ decode_errors! {
     MissingHost = "an HTTP/1.1 request needs a Host header",
     /// RFC 9112 §3.2 forbids a second Host.
     RepeatedHost = "the request has more than one Host header",
-    /// RFC 9112 §3.2 defines the value.
+    /// RFC 9112 §3.2 defines the value of Host.
     InvalidHost = "Host is not `host` or `host:port`",
     /// RFC 9113 §8.2.2 forbids these fields.
     ConnectionField = "a field for HTTP/1.1 connections came over HTTP/2",
@@ -64,7 +64,7 @@ decode_errors! {
     InvalidContentLength = "Content-Length is not a plain decimal number",
     /// In a response, only differing values are an error.
     RepeatedContentLength = "Content-Length is given more than once",
-    /// RFC 9112 §6.1 treats its framing as faulty.
+    /// RFC 9112 §6.1 treats the framing of such a message as faulty.
     TransferEncodingInHttp10 = "Transfer-Encoding is not allowed in HTTP/1.0",
     /// RFC 9112 §7 forbids this.
     RepeatedChunked = "Transfer-Encoding names chunked more than once",

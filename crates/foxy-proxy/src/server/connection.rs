@@ -112,9 +112,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits until an idle client sends bytes, and then returns `None`. Otherwise the client sends
-/// nothing until `deadline`, or the connection moves to another proxy. Then returns which of the
-/// two happened.
+/// Waits until an idle client sends bytes, and then returns `None`. If `deadline` passes first, or
+/// the connection moves to another proxy first, returns which of these happened.
 async fn rest(
     worker: &Worker,
     connection: &mut ClientConnection,

@@ -32,8 +32,9 @@ struct WorthSlot {
 }
 
 impl WorthSlot {
-    /// Returns the share of its size that this entry takes, in units of `1/UNIT`. In a miniature,
-    /// an entry that takes half of its size stands for half as many entries as others do.
+    /// Returns the share of its size that this entry takes, in units of `1/UNIT`. In a miniature (a
+    /// simulated cache), an entry that takes half of its size stands for half as many entries as
+    /// others do.
     fn share(&self) -> u64 {
         (u128::from(self.charged.max(1)) * u128::from(UNIT) / u128::from(self.size.max(1))) as u64
     }

@@ -23,7 +23,7 @@ const BYPASSES: &[&str] = &["no_proxy", "NO_PROXY"];
 /// Another `foxy run`, which shares its store.
 pub struct Sibling {
     pub proxy: Parent,
-    /// Certificate, in PEM, of the authority with which it intercepts TLS.
+    /// Certificate, in PEM, of the authority with which the sibling intercepts TLS.
     pub authority: String,
 }
 

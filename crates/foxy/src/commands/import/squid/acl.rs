@@ -23,7 +23,8 @@ struct SquidAcl {
     kind: String,
     /// The values of each `acl` line.
     lines: Vec<Vec<AclWord>>,
-    /// Whether Squid compares the name of an address in a URL, which it looks up.
+    /// If a URL has an address instead of a name, whether Squid looks up the name of the address
+    /// and compares this name.
     looks_up: bool,
 }
 
