@@ -116,7 +116,7 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
 }
 
 /// Returns the value of Upgrade if Connection names Upgrade and the version is HTTP/1.1 (RFC 9110
-/// §7.8).
+/// §7.8). Returns `None` if Upgrade names TLS or a version of HTTP.
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     let changes_http = |name: &[u8]| {
         [&b"h2c"[..], b"http/", b"tls/"].iter().any(|start| {

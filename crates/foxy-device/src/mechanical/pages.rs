@@ -167,8 +167,8 @@ impl Mechanical {
         runs
     }
 
-    /// Returns whether a page must be read from disk before a write of bytes `from..to` of the
-    /// file. This is the case if the page contains other data and is not cached.
+    /// Returns whether a write of bytes `from..to` of the file needs the old content of a page. If
+    /// this page is not cached, the caller reads it from disk before the write.
     pub(super) fn must_be_read(
         &mut self,
         number: FileNumber,

@@ -79,8 +79,9 @@ impl ClientCertificates {
     }
 
     /// Chooses the first certificate that matches the name in the ClientHello and has a signature
-    /// scheme that the client supports. If no certificate matches the name, chooses the first
-    /// certificate with such a scheme (RFC 6066 §3 leaves this choice to the server).
+    /// scheme that the client supports. If there is none, chooses the first certificate with such a
+    /// scheme (RFC 6066 §3 leaves this choice to the server). If no certificate has such a scheme,
+    /// chooses the first certificate.
     fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
         let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));

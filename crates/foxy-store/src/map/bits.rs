@@ -49,7 +49,8 @@ impl Bits {
         self.0.get(word).copied().unwrap_or(0)
     }
 
-    /// Returns the first bit from `at` on that is in `wanted` (all bits 0 or all bits 1), or `end`.
+    /// Returns the first bit from `at` on that is 0 (if `wanted` is 0) or 1 (if all bits of
+    /// `wanted` are 1). Returns `end` if no such bit exists.
     fn next(&self, at: u64, end: u64, wanted: u64) -> u64 {
         for (word, mask) in words(at..end) {
             let found = !(self.word(word) ^ wanted) & mask;

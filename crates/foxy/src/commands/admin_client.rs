@@ -173,7 +173,8 @@ fn status_and_body(answer: &[u8]) -> Result<(u16, String), String> {
     Ok((status, String::from_utf8_lossy(&answer[length..]).into_owned()))
 }
 
-/// Returns the body of a response. Returns the body as an error if the status is not a success.
+/// Returns the body of a response. If the status is not 200, returns an error text, usually the
+/// body.
 fn body_of(answer: &[u8]) -> Result<String, String> {
     let (status, body) = status_and_body(answer)?;
     match status {

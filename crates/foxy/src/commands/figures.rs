@@ -57,7 +57,7 @@ pub fn uptime(seconds: f64) -> String {
     }
 }
 
-/// Writes a time in milliseconds with one unit, in at most six characters.
+/// Writes a time in milliseconds with one unit, such as `5 min`.
 pub fn span(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {

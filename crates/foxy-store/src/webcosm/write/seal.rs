@@ -12,8 +12,9 @@ use crate::webcosm::write::log::OpenSegment;
 use foxy_device::{IoBuffer, IoError};
 
 impl Writer {
-    /// Returns, for each log, the segment number up to which all segments are durable if a sync
-    /// starts now. The number does not rise while some tombstones are in no journal block.
+    /// Returns, for each log, the segment number before which all segments are durable if a sync
+    /// starts now and succeeds. The number does not rise while some tombstones are in no journal
+    /// block.
     pub fn ends_if_synced(&self, tombstones: &Tombstones) -> [Sequence; 2] {
         LogName::ALL.map(|log| {
             let seals = &self.log(log).seals;
