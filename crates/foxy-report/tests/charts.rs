@@ -248,6 +248,16 @@ fn a_thousand_dots_are_one_path_and_the_same_place_is_drawn_once() {
 }
 
 #[test]
+fn a_cloud_of_dots_says_how_far_the_dots_are_apart() {
+    let points = vec![(0.0, 10.0), (1.0, 14.0), (2.0, 12.0)];
+    let mut chart = chart(Plot::Dots(vec![Dots { name: "reads".into(), points }]));
+    chart.y = Axis::linear("place on the disk", "MB");
+    let svg = chart.svg();
+    assert!(svg.contains("reads: 3 dots. From dot to dot, 3 MB on average."), "{svg}");
+    assert!(svg.contains("each dot is an event of a single seed"), "{svg}");
+}
+
+#[test]
 fn the_same_chart_is_the_same_text_and_needs_nothing_from_outside() {
     let lines = || chart(Plot::Lines(vec![line("a", &[(3.0, 1.0), (1.0, 2.0)])])).svg();
     assert_eq!(lines(), lines());

@@ -21,6 +21,9 @@ pub(super) fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '
 
 /// Returns the words on certainty for the subtitle.
 pub(super) fn certainty(chart: &Chart, plot: &Plot) -> String {
+    if matches!(plot, Plot::Dots(_)) {
+        return format!("each dot is an event of a single {}", chart.provenance.run());
+    }
     let (mut with_interval, mut most_runs) = (false, 0);
     for (_, value) in values(plot).filter(|(look, _)| *look != Look::Quoted) {
         with_interval |= value.has_interval();

@@ -5,9 +5,9 @@ mod bars;
 mod lines;
 mod rank;
 
-use super::{Chart, Line, Look, Plot, Value};
+use super::{Chart, Dots, Line, Look, Plot, Value};
 use crate::direction::Better;
-use crate::number::{readable, significant};
+use crate::number::{readable, significant, trimmed};
 pub(super) use lines::{is_distribution, labels};
 use rank::{Item, ranking};
 
@@ -16,11 +16,19 @@ pub(super) fn finding(chart: &Chart, plot: &Plot) -> String {
     match plot {
         Plot::Bars { groups, series } => bars::finding(chart, groups, series),
         Plot::Lines(lines) => lines::finding(chart, lines),
-        Plot::Dots(dots) => {
-            let count = |name: &str, count: usize| format!("{name}: {count} dots.\n");
-            dots.iter().map(|cloud| count(&cloud.name, cloud.points.len())).collect()
-        }
+        Plot::Dots(dots) => dots.iter().map(|cloud| steps(chart, cloud)).collect(),
     }
+}
+
+/// Returns how far the dots of a cloud are apart on the vertical axis. The makers of charts give
+/// the dots in order of time, so this is how far a disk head moves.
+fn steps(chart: &Chart, cloud: &Dots) -> String {
+    let Dots { name, points } = cloud;
+    let number = trimmed(points.len() as f64, 0);
+    let steps = points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs());
+    let count = steps.len().max(1) as f64;
+    let mean = quantity(steps.sum::<f64>() / count, &chart.y.unit);
+    format!("{name}: {number} dots. From dot to dot, {mean} on average.\n")
 }
 
 /// Returns whether higher or lower values of a chart are better. The maker of the chart stated
