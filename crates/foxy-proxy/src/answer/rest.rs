@@ -1,7 +1,8 @@
-//! Finishes answers whose flight no longer delivers. A *flight* is a fetch that several requests
-//! share. A client may be too slow for its flight, or may join it too late. Such a client reads the
-//! body from the cache, while the body is still being stored. Bytes that are not stored come from
-//! the origin. If the origin has another response now, the proxy closes the client's connection.
+//! Finishes answers whose next bytes are no longer in the memory of their flight. A *flight* is a
+//! fetch that several requests share. A client may be too slow for its flight, or may join it too
+//! late. Such a client reads the body from the cache, while the body is still being stored. Bytes
+//! that are not stored come from the origin. If the origin has another response now, the proxy
+//! closes the client's connection.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
@@ -173,7 +174,8 @@ impl KeptBytes {
 }
 
 /// Fetches the unsent bytes from the origin and sends them, if the response is a 200 of known
-/// length. Otherwise cuts the answer off, so that the client notices that it is incomplete.
+/// length with a strong validator. Otherwise cuts the answer off, so that the client notices that
+/// it is incomplete.
 async fn from_origin(
     transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,
@@ -196,7 +198,8 @@ async fn from_origin(
 }
 
 /// Requests the unsent bytes `rest` of a response from the origin, and sends them. The body has
-/// `length` bytes. Fails if the origin no longer has the response with the head `head`.
+/// `length` bytes. Fails if `head` has no strong validator, or if the origin has another response
+/// now.
 pub(crate) async fn resume(
     transaction: &mut Transaction<'_, '_>,
     head: &ResponseHead,

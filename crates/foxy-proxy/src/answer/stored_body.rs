@@ -1,7 +1,6 @@
-//! Sends stored bodies without keeping them in memory for clients that stop reading. A body that is
-//! one record of the store leaves memory if the client accepts nothing for a moment. The proxy
-//! reads the record again later. A large body is read in parts of 1 MiB, and requests for the same
-//! part share one read.
+//! Sends stored bodies. If a client accepts nothing for a moment, a body that is one record of the
+//! store leaves memory. The proxy reads the record again later. A large body is read in parts of 1
+//! MiB, and requests for the same part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
@@ -18,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A body of up to this many bytes stays in memory until it is sent. A request itself uses as much
-/// memory.
+/// A body of up to this many bytes stays in memory until it is sent, because the request itself
+/// uses about as much memory.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 
 /// Longest time for which bytes of a body stay in memory while the client accepts nothing.
@@ -34,8 +33,7 @@ pub(crate) enum StoredBodySource<'a> {
 }
 
 impl<'a> StoredBodySource<'a> {
-    /// Moves the body out of `stored`. The returned value is then the only owner of the body, and
-    /// can free its memory.
+    /// Takes the body out of `stored`, so that the returned value can free the memory of the body.
     pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
         match &stored.body {
             StoredBody::Whole(body) => Self::Whole(WholeBody {
@@ -208,8 +206,8 @@ impl BodyInParts {
     }
 
     /// Sends the unsent bytes `rest`, up to the first part (1 MiB of the body) that is not stored.
-    /// If the head of the answer still waits, reads a part before it sends the head. If that part
-    /// is missing, the proxy can still choose another answer.
+    /// If the head of the answer is not sent yet, first reads a part. If that part is missing, the
+    /// proxy can still choose another answer.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,

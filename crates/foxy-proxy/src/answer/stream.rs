@@ -56,7 +56,7 @@ impl Source<'_> {
 }
 
 /// Waits for the next piece of the body. If the piece has not arrived yet, first sends the bytes
-/// that wait in the sender.
+/// that the sender has buffered.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
     mut next: Pin<&mut impl Future<Output = Piece>>,
@@ -90,7 +90,7 @@ impl<'a> StreamedHead<'a> {
         }
     }
 
-    /// Begins the answer. The head waits in the sender until the first bytes of the body follow.
+    /// Begins the answer. The sender buffers the head until the first bytes of the body follow.
     pub(crate) fn begin(
         self,
         worker: &Worker,

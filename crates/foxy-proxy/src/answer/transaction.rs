@@ -29,8 +29,7 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) control: RequestControl,
-    /// The epoch in which the request arrived. An epoch is a position in the order of the URL's
-    /// events.
+    /// The epoch (moment in the order of the URL's events) at which the request arrived.
     pub(crate) came: Epoch,
     /// The epoch (moment) at which the current look-up in the cache began.
     pub(crate) looked: Epoch,

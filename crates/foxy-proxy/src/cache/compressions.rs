@@ -1,12 +1,13 @@
-//! Limits the work of compression. The proxy compresses one body at a time, and no body twice
-//! within [`RETRY_SECONDS`]. So a store that refuses the results causes no endless work.
+//! Limits the work of compression. The proxy compresses one body at a time. It usually waits
+//! [`RETRY_SECONDS`] before it compresses the same body again, even if the store refused the
+//! result.
 
 use foxy_base::WallTime;
 use foxy_store::Key;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Number of entries in the table of recently compressed bodies. The table uses 24 KiB of memory.
+/// Number of recently compressed bodies that the proxy remembers, in 24 KiB of memory.
 const MAX_RECENT: usize = 1024;
 
 /// Time in seconds before the same body is compressed again.
@@ -27,8 +28,8 @@ impl Default for Compressions {
 
 impl Compressions {
     /// Returns the permit to compress a body for `key`. Returns `None` if another body is being
-    /// compressed, or if this body was compressed a short time ago. Two keys may have the same
-    /// place in the table. The later key then overwrites the earlier key.
+    /// compressed, or if this body was compressed a short time ago. Two keys may share a place in
+    /// `recent`. The later key then overwrites the earlier key.
     pub(crate) fn begin(&self, key: Key, now: WallTime) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.permit).try_acquire_owned().ok()?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);

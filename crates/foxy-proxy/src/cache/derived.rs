@@ -1,7 +1,7 @@
 //! Stored forms of a response that the proxy derives from the response, such as a compressed form.
 //! The key of a form depends on the response's body. A look-up finds a form only through its
-//! response. So a form disappears with its response, and the order in which forms are written does
-//! not matter.
+//! response. So nobody finds a form after its response is gone, and the order in which forms are
+//! written does not matter.
 
 use crate::cache::stored_form::encode_response;
 use crate::cache::{Cache, CacheKey, Cached, Entry, Stored, StoredBody, hint};

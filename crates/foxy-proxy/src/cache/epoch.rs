@@ -1,9 +1,10 @@
 //! Keeps outdated responses out of the cache when look-ups, fetches and writes of a URL overlap.
 //!
-//! An *epoch* is the moment at which a look-up or fetch began: its place in the order of events,
-//! and the last purge. A *watch* marks a URL for which a look-up or fetch is in progress. While a
-//! watch exists, the cache remembers the writes under the URL. When a fetch wants to store its
-//! response, the cache judges from these writes whether a newer response was stored meanwhile.
+//! An *epoch* is the moment at which a look-up or fetch began. It consists of a position in the
+//! order of the URL's events, and the number of the last purge. A *watch* marks a URL for which a
+//! look-up or fetch is in progress. While a watch exists, the cache remembers the writes under the
+//! URL. When a fetch wants to store its response, the cache judges from these writes whether a
+//! newer response was stored meanwhile.
 //!
 //! A *variant* is one of several responses of a URL, chosen by request headers. The *Vary list* of
 //! the URL names these headers. It is stored under the key of the URL, and leads to the keys of the
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Position in the order of events of the URL's group. All URLs of a group share one counter.
+    /// Position in the order of events of the URL's [`Group`].
     pub(crate) order: u64,
     /// The number of the last purge before the fetch began.
     pub(crate) begun: Stamp,
@@ -33,6 +34,7 @@ impl Epoch {
 /// the oldest write, fetches that began before this write may no longer store their responses.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
+/// A write of an entry to the cache, for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheWrite {
     pub(crate) key: Key,
@@ -44,6 +46,7 @@ pub(crate) struct CacheWrite {
     pub(crate) origin: WriteOrigin,
 }
 
+/// The kind of key under which an entry is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritePlace {
     /// The entry is stored under the key of the URL, and applies to every request for the URL.
@@ -69,11 +72,12 @@ pub(crate) enum WriteOrigin {
     /// The look-up found this response in the cache. It is written again, because the origin
     /// confirmed it or because it gets another key.
     Found,
-    /// Like `Found`, but the cache may have written under the URL after the look-up began and
-    /// before the [`Watch`] existed.
+    /// Like `Found`, but the cache may have written under the URL between the start of the look-up
+    /// and the start of the [`Watch`].
     FoundEarlier,
 }
 
+/// The entry that a write left under its key.
 #[derive(Clone, Debug)]
 pub(crate) enum LeftUnderKey {
     /// The cache has no response under the key. The response was removed, or a newer response will
@@ -83,6 +87,7 @@ pub(crate) enum LeftUnderKey {
     Response(Arc<Stored>),
 }
 
+/// The decision about a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     Write,
@@ -99,6 +104,7 @@ pub(crate) enum WriteVerdict {
     Astray,
 }
 
+/// A write that a watch remembers.
 #[derive(Clone, Debug)]
 struct Written {
     key: Key,
@@ -164,7 +170,7 @@ impl Watched {
             if other.at < write.looked || other.order == write.order {
                 continue;
             }
-            // A fetch that began earlier wrote `other`, but only after this look-up.
+            // The fetch of `other` began earlier, but wrote only after this look-up.
             match (write.place, other.place) {
                 (WritePlace::Variant, WritePlace::Whole) => judged = WriteVerdict::Astray,
                 (WritePlace::Part, WritePlace::Whole)
@@ -207,6 +213,8 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
     }
 }
 
+/// URLs with the same hash bits. They share a lock and one counter of events (writes,
+/// invalidations, starts of fetches).
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     moment: u64,
@@ -237,8 +245,7 @@ impl Group {
         }
     }
 
-    /// Returns true if no URL of this group was written or invalidated since `moment`. URLs with
-    /// the same hash bits form a group and share one counter of events.
+    /// Returns true if no URL of this group was written or invalidated since `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
@@ -338,8 +345,8 @@ pub(crate) struct Watch {
     pub(crate) epoch: Epoch,
     /// Position in the order of events at which the look-up of the request began.
     looked: u64,
-    /// True if the cache may have written under the URL after the look-up began but before this
-    /// watch (record of a URL's writes) existed. The watch does not remember such writes.
+    /// True if the cache may have written under the URL between the start of the look-up and the
+    /// start of this watch. The watch does not remember such writes.
     pub(crate) late: bool,
     /// True if an older response may be stored or in flight. The new response then has to replace
     /// the older response.
@@ -410,8 +417,8 @@ impl Watch {
     }
 }
 
-/// The source of a response to be written to the cache (origin or cache), and the watch on its URL.
-/// Makes a [`CacheWrite`] for each key under which the response is written.
+/// The source of a response (origin or cache) that will be written to the cache, and the watch on
+/// its URL. Makes a [`CacheWrite`] for each key under which the response is written.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteSource<'a> {
     pub(crate) watch: &'a Watch,

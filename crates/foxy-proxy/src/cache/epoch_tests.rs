@@ -21,7 +21,8 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// Creates a group of URLs. One URL of the group has several watches (records of its writes).
+/// Creates a group of URLs (URLs with one counter of events). One URL of the group has several
+/// watches (records of its writes).
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SHARDS: usize = 16;
 
 /// Bytes of memory that the tier counts for a part (1 MiB of the body) in addition to the part's
-/// body. They cover unused memory at both ends of the record, and the table entry.
+/// body. They cover unused memory at both ends of the record, and the tier's own data about the
+/// part.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;

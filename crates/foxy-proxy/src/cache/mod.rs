@@ -188,7 +188,7 @@ impl Cache {
             return Some(FoundPart { stored, source: HitSource::Memory });
         }
         let storage = self.storage.as_ref()?;
-        // Nearly all URLs have no stored partial response, and this test costs less than a read.
+        // Nearly all URLs have no stored partial response. This test costs less than a read.
         if storage.lacks(&key) {
             return None;
         }
@@ -296,10 +296,10 @@ impl Cache {
         self.groups.lock(base.hash).has_written(base.hash, key.hash)
     }
 
-    /// Removes a response from the store because a newer response will replace it. Waits until the
-    /// removal is durable, but not longer than the store's timeout. Memory keeps the old response
-    /// until the newer response is complete. From now on, earlier fetches cannot write under the
-    /// key.
+    /// Removes a response from the store because a newer response will replace it. Does nothing if
+    /// an even newer response is known. Waits until the removal is durable, but not longer than the
+    /// store's timeout. Memory keeps the old response until the newer response is complete. From
+    /// now on, earlier fetches cannot write under the key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let write = watch.fetched().write(base, key, false);
@@ -353,8 +353,7 @@ impl Cache {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// Removes an outdated or purged response by the hash of its key, so that the response uses no
-    /// space.
+    /// Removes an outdated or purged response by the hash of its key, to free its space.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -443,7 +442,7 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // The hint must give the number of bytes that the store reads at a time. For a set of slices
+    // `size` must be the number of bytes that the store reads at a time. For a set of slices
     // (aligned MiB), this number is one slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }

@@ -1,7 +1,8 @@
-//! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. For
-//! some time, the proxy then fetches no slices (aligned MiB) of the object. If the response was for
-//! one request alone, later requests for its URL do not share a fetch. The table has a fixed size,
-//! so an entry may overwrite the entry of another URL.
+//! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. Such
+//! a reason also affects the next fetches. The proxy fetches no slices (aligned MiB) of an object
+//! that cannot be stored in slices. If a response could answer only one request, requests for its
+//! URL soon afterwards do not share a fetch. The table has a fixed size, so an entry may overwrite
+//! the entry of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -91,7 +92,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Returns whether the response could answer no other request. `has_authorization` tells
+    /// Returns whether the response could answer only its own request. `has_authorization` tells
     /// whether the next request has the field Authorization. Returns false after a status of 500 or
     /// more, because the next response may differ.
     fn is_for_one(self, has_authorization: bool) -> bool {
@@ -135,16 +136,16 @@ impl Refusals {
         self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
     }
 
-    /// Returns why the last response of the URL was not stored. Returns `None` if the last response
-    /// was stored.
+    /// Returns why the last response of the URL was not stored. Returns `None` if it was stored, or
+    /// if the entry was overwritten.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
         self.with(url, |place| {
             place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)
         })
     }
 
-    /// Returns whether the next response of the URL will probably answer no other request. Then
-    /// requests need not wait for each other. `now` is a time on the steady clock.
+    /// Returns whether the next response of the URL can probably answer only its own request. Other
+    /// requests then need not wait for it. `now` is a time on the steady clock.
     pub(crate) fn expect_for_one(
         &self,
         url: &CacheKey,

@@ -1,6 +1,6 @@
 //! Shares parts of stored bodies while they are read or sent. A *part* is up to 1 MiB of a body,
 //! and is one record of the store. Requests for the same part share one read and one copy in
-//! memory. The number of parts in memory is limited: each needs a *place*.
+//! memory. The number of parts in memory is limited: each part occupies a *place*.
 
 use crate::cache::storage::PART;
 use bytes::Bytes;
@@ -52,9 +52,9 @@ impl SharedParts {
 
     /// Returns the part `key`. If another request already uses the part, returns that copy.
     /// Otherwise one of the callers takes a place and runs its `read`, for at most `patience`. All
-    /// callers that wait for the part share the result. If `read` returns nothing, the next caller
-    /// runs its own `read`. If a read exceeded its time limit, callers that have already waited for
-    /// `patience` give up.
+    /// callers that wait for the part share the result. If a `read` returns no part, the next
+    /// caller runs its own `read`. If a read exceeded its time limit, callers that have already
+    /// waited for `patience` give up.
     pub(crate) async fn get(
         &self,
         key: Key,

@@ -23,8 +23,8 @@ pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
-    /// Reads a record, if the calling thread can do so without the store's thread and with little
-    /// memory. Otherwise returns `reply` as an error.
+    /// Reads a record on the calling thread, if this needs little memory and no thread of the
+    /// store. Otherwise returns `reply` as an error.
     fn get_here(&self, _key: Key, reply: Reply) -> Result<(), Reply> {
         Err(reply)
     }
@@ -33,7 +33,7 @@ pub trait ObjectStore: Send + Sync {
         false
     }
     /// Whether [`Self::get_here`] may read from the disk, if the thread has a
-    /// [`foxy_store::ThreadRing`].
+    /// [`foxy_store::ThreadRing`] (its own io_uring).
     fn is_for_rings(&self) -> bool {
         false
     }
@@ -48,8 +48,8 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Bounds for the number of simultaneous reads. Between these bounds, the number is the number of
-/// parts (1 MiB each) that fit in the proxy's memory budget.
+/// Bounds for the number of simultaneous reads. Between these bounds, the proxy permits as many
+/// reads as parts (1 MiB each) fit in its memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
@@ -183,9 +183,9 @@ impl Storage {
         }
     }
 
-    /// Stores a record. If `replaces` is set, the old record under the key is outdated, and
-    /// `replaces` is the scope of its URL. If the store then refuses the new record, this method
-    /// removes the old record, so that it is not served again.
+    /// Stores a record. `replaces` is set if the old record under the key is outdated, and is the
+    /// scope of its URL. If the store refuses the new record, the outdated record is removed, so
+    /// that it is not served again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -285,6 +285,7 @@ impl ObjectStore for foxy_store::StoreHandle {
 /// removals, the proxy uses no record of the store any more.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
+/// The number of an unconfirmed removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt(u64);
 

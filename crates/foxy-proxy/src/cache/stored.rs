@@ -87,7 +87,8 @@ pub struct Stored {
     /// The head without hop-by-hop fields, Age and Content-Length.
     pub head: Arc<ResponseHead>,
     /// The status line and header lines as HTTP/1.1 text. Age, Cache-Status, framing and the final
-    /// empty line are left out, because each answer adds its own. Kept tags are left out, too.
+    /// empty line are left out, because each answer adds its own. Surrogate keys and cache tags
+    /// that clients do not receive are left out, too.
     pub wire: Bytes,
     pub times: StoredTimes,
     pub lifetime: u64,
@@ -142,8 +143,8 @@ impl Stored {
         Self { lifetime, control, ..self.clone() }
     }
 
-    /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text. Fields
-    /// that no client receives leave the text.
+    /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text. Removes
+    /// the fields that no client receives from the text.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,

@@ -13,7 +13,7 @@ use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Role, Vary, date};
 
 /// First byte of a record head that contains a response. A change of the encoding must change this
-/// byte and the two constants below. The list [`NAMES`] is part of the encoding. The decoder
+/// byte and the two constants below. A change of [`NAMES`] changes the encoding. The decoder
 /// ignores records with any other first byte.
 const RESPONSE: u8 = 6;
 /// First byte of the record head if a targeted field (RFC 9213), such as CDN-Cache-Control,
@@ -84,7 +84,7 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
 const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
 /// Number of bytes of HTTP text that the decoder reserves for each byte of a record head. The text
-/// is longer, because names and dates are short in the record.
+/// is longer than the record head, which has short codes for names and dates.
 const TEXT_BYTES_PER_RECORD_BYTE: usize = 3;
 
 pub fn encode_response(stored: &Stored) -> Bytes {
@@ -158,8 +158,8 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> 
     }
 }
 
-/// Decodes a response. `body_of` returns the body. Its arguments are the number of the fill (0 for
-/// a body that is not in parts) and the body's length. It returns `None` if this body is missing.
+/// Decodes a response. `body_of` returns the body, or `None` if it is missing. Its arguments are
+/// the random number of the fetch (0 for a body that is not in parts) and the body's length.
 fn decode_response(
     key: Bytes,
     (role, policies): (Role, &Policies),

@@ -1,7 +1,8 @@
 //! Passes the body of a fetch to its readers, and to the writer that stores the body. The readers
-//! are the requests that share the fetch, which is called a flight. If the origin breaks the body
-//! off, requests the missing bytes of the same response. The readers then still receive a complete
-//! body. A *slice* is 1 MiB of an object, aligned to 1 MiB.
+//! are the requests that share the fetch, which is called a flight. If the origin breaks a body of
+//! known length with a strong validator off, requests the missing bytes of the same response. The
+//! readers can then still receive a complete body. A *slice* is 1 MiB of an object, aligned to 1
+//! MiB.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};
@@ -18,7 +19,8 @@ use std::future::pending;
 use std::sync::Arc;
 
 /// If all clients of a fetch disconnect, the fetch normally stops. It continues if at most this
-/// many bytes, or a twentieth of the body, are missing. Squid has a similar rule (`quick_abort`).
+/// many bytes, or at most a twentieth of the body, are missing. Squid has a similar rule
+/// (`quick_abort`).
 const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
 /// Largest number of consecutive attempts to fetch the rest of a body that broke off. After an

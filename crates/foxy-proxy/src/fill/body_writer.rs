@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Number of parts of one body that may wait for the store's confirmation. Above this number, the
-/// fetch waits for the store.
+/// Largest number of parts of one body that may wait for the store's confirmation. At this number,
+/// the fetch waits for the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
 /// If the origin announces the length of a body, the buffer starts with this length, but with at
@@ -29,13 +29,13 @@ const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A fetch may wait for the store for a limited time, and each confirmed part gives some of this
-/// time back. After this number of parts, the full time is back. If the full time is one second,
-/// the store must write at least 16 MiB/s. A slower store cannot store a body that arrives faster.
+/// time back. After this number of parts, the full time is back. If the full time is one second, a
+/// store that writes less than 16 MiB/s cannot store a body that arrives faster than it writes.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
-/// Some readers of the flight (shared fetch) may read the body from the store. The timeout of each
-/// part (1 MiB of the body) is then longer by this factor. If the body were not stored, the proxy
-/// would have to fetch it again for each of these readers, or cut their answers off.
+/// Some readers of the flight (shared fetch) may read the body from the store. The fetch then waits
+/// this many times as long for each part (1 MiB of the body). If the body were not stored, the
+/// proxy would have to fetch it again for each of these readers, or cut their answers off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ const BROTLI_QUALITY: u32 = 5;
 const BROTLI_WINDOW: u32 = 22;
 /// Level of gzip, from 0 to 9.
 const GZIP_LEVEL: u32 = 6;
-/// Level of Zstandard, from 1 to 22. Up to this level, its window is at most 8 MiB, the limit of
-/// RFC 9659.
+/// Level of Zstandard, from 1 to 22. At this level, its window is at most 8 MiB, the limit of RFC
+/// 9659.
 const ZSTD_LEVEL: i32 = 6;
 
 pub(crate) enum Encoder {
@@ -121,8 +121,8 @@ mod tests {
         }
     }
 
-    /// A changed digest means that the ETag of a compressed response would name other bytes than
-    /// before. Then `REVISION` must change together with the digests.
+    /// A changed digest means that the coded bytes changed, but not the ETag of the compressed
+    /// response. Then `REVISION` must change together with the digests.
     #[test]
     fn a_revision_has_the_same_bytes_for_ever() {
         const DIGESTS: [u64; 3] =

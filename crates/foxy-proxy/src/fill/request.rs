@@ -55,7 +55,7 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                // The call fails if an earlier fetch of this flight (shared fetch) has already
+                // The call fails if an earlier exchange of this flight (shared fetch) has already
                 // recorded its responder.
                 let _ = flight.responder.set(exchange.responder());
                 let (length, times) = (known_length(length), Times::until_now(requested));

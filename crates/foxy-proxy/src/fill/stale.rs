@@ -194,8 +194,8 @@ impl PendingUpdate {
                 cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            // With another Vary field, the response would need another key. So the response under
-            // this key is removed.
+            // A response with another Vary field needs another key. So the response under this key
+            // is removed.
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)

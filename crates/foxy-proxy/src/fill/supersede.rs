@@ -14,9 +14,9 @@ use std::cell::Cell;
 
 /// Removes stored responses that the proxy could otherwise serve again after a crash. The caller
 /// must call this function before the client sees the head of the newer response. Removes a fresh
-/// response that the request did not accept. Also removes a response that another fetch has stored
-/// under `key`, and slices (aligned MiB) of another representation. A stale response may stay,
-/// because the proxy would validate it first.
+/// response that the request did not accept (for example `no-cache`). Also removes a response that
+/// another fetch has stored under `key`, and slices (aligned MiB) of another representation. A
+/// stale response may stay, because the proxy would validate it first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
@@ -80,8 +80,8 @@ const fn is_temporary(status: u16) -> bool {
 }
 
 /// The stored responses that a new response replaces. They are removed before a reader has the last
-/// byte of the new response. A client that has the whole new response may tell other clients about
-/// it. The proxy must not serve an old response to these other clients.
+/// byte of the new response. Otherwise another client, which learns of the new response from the
+/// first client, could still receive an old response.
 pub(crate) struct Superseded<'a> {
     worker: &'a Worker,
     fill: &'a FillRequest,

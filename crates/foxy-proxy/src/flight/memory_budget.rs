@@ -1,6 +1,6 @@
 //! The memory budget in bytes of all flights together. Each flight may use an equal share for bytes
 //! that its readers have not read. Bodies that are collected for the cache may use the same number
-//! of bytes again. So a thousand large responses use no more memory than ten large responses.
+//! of bytes again. So a thousand large responses use hardly more memory than ten large responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -77,8 +77,9 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns the number of bytes that one flight may use: an equal share of the budget, limited
-    /// by its free bytes. The flight already uses `own` bytes.
+    /// Returns the number of bytes that one flight may use: an equal share of the budget, within
+    /// the two limits above. Less is free if other flights use more. The flight already uses `own`
+    /// bytes.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

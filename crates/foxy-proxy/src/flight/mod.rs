@@ -2,8 +2,8 @@
 //! from the origin and writes it to the flight. Any number of *readers*, on any worker, read the
 //! response from the flight. Usually, each reader serves one client.
 //!
-//! Received bytes stay in memory while a reader needs them. A *window* is a number of bytes, at
-//! most 1 MiB, which the memory budget gives the flight. The fill pauses while the slowest reader
+//! Received bytes stay in memory while a reader needs them. A *window* is the number of bytes, at
+//! most 1 MiB, that the memory budget allows the flight. The fill pauses while the slowest reader
 //! is more than a window behind. Until more than a window has arrived, all bytes stay in memory, so
 //! that other requests can join the flight. A reader that joins later first reads the beginning
 //! from the store (`answer::rest`). A reader that was too slow reads the remaining bytes from the
@@ -37,12 +37,12 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
-    /// The server and the parent proxy that answer the fetch.
+    /// For the access log: the server and the parent proxy (if any) from which the first final head
+    /// came. Empty until then.
     pub(crate) responder: OnceLock<Responder>,
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Limits the bytes in memory: bytes that the slowest reader has not read, and bytes that stay
-    /// for readers that joined late.
+    /// Limits the bytes of the body that the flight has in memory.
     memory_budget: Arc<MemoryBudget>,
 }
 
@@ -131,7 +131,8 @@ impl Flight {
     }
 
     /// Passes bytes of the body to the readers. Waits while the slowest reader is more than a
-    /// window (the number of bytes that the memory budget allows) behind.
+    /// window (the number of bytes that the memory budget allows) behind. After
+    /// [`SLOW_READER_PATIENCE`], leaves slow readers behind if another reader needs new bytes.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();
@@ -215,7 +216,8 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Returns the server and the parent proxy that answer the fetch.
+    /// Returns the server and the parent proxy from which the response came. Empty until the head
+    /// has arrived.
     pub(crate) fn responder(&self) -> Responder {
         self.flight.responder.get().cloned().unwrap_or_default()
     }
@@ -327,9 +329,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight (shared fetch) of a URL if `fits` accepts the flight. Otherwise starts a
-    /// flight, unless `landed` returns a response that another flight has just stored. `fits`
-    /// should refuse a flight whose response may be invalidated, purged or stale.
+    /// Joins the flight (shared fetch) of a URL if `fits` accepts the flight. Otherwise returns the
+    /// response of `landed`, which another flight has just stored. Without such a response, starts
+    /// a flight. `fits` should refuse a flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -358,8 +360,8 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Lets requests for the key `key` also join this flight (shared fetch), unless this key has a
-    /// flight that began later.
+    /// Lets requests for `key` also join this flight (shared fetch), unless `key` has a flight that
+    /// began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
@@ -367,8 +369,8 @@ impl Flights {
         }
     }
 
-    /// Removes a flight (shared fetch) from the table, unless a newer flight has taken its place.
-    /// Later requests then cannot join it.
+    /// Removes a flight (shared fetch) from the table, so that later requests cannot join it. A
+    /// newer flight under the key stays.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

@@ -149,7 +149,7 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops the chunks that every reader has read, but nothing before more than `window` bytes of
+    /// Drops the chunks that every reader has read. Drops nothing until more than `window` bytes of
     /// the body have arrived. While a late reader ([`Behind::Late`]) reads from the store, the last
     /// `window` bytes stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {

@@ -71,9 +71,8 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
 }
 
 /// Answers with the outcome of a flight (shared fetch). `collapsed` means that another request
-/// started the flight. Returns `None` if the confirmed response is no longer available, or if the
-/// beginning of the flight's response is not. Also returns `None` if the origin confirmed another
-/// response.
+/// started the flight. Returns `None` if the confirmed response or the beginning of the flight's
+/// response is no longer available. Also returns `None` if the origin confirmed another response.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

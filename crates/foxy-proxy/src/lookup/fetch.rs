@@ -134,8 +134,8 @@ async fn fetch(
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
 }
 
-/// Answers with the stale response if all servers of the origin rest, and the response may answer
-/// in place of an error (stale-if-error).
+/// Answers with the stale response if it may replace an error (stale-if-error), and if all servers
+/// of the origin rest (receive no requests after failures).
 async fn answer_while_servers_rest(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -152,8 +152,8 @@ async fn answer_while_servers_rest(
     Box::pin(serve_or_make_up(transaction, stored, looked, hit, now)).await
 }
 
-/// Fetches without other requests if the last response of the URL could answer no other request.
-/// Otherwise, returns `None`.
+/// If the last response of the URL could answer only its own request, fetches for this request
+/// alone. Otherwise returns `None`.
 async fn fetch_for_one(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -166,8 +166,8 @@ async fn fetch_for_one(
     if is_for_one { Box::pin(lead_alone(transaction, miss)).await } else { Ok(None) }
 }
 
-/// Joins a flight (shared fetch) of the URL, but not the flight that the reader `left` has left. If
-/// there is no other flight, starts one.
+/// Joins a flight (shared fetch) that may answer the request, but not the flight that the reader
+/// `left` has left. Otherwise returns a response that was stored meanwhile, or starts a flight.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);

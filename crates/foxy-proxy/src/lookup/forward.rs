@@ -135,9 +135,9 @@ async fn read_early(
     Ok(early)
 }
 
-/// Passes the client's body to the exchange with the origin. If the length is known, the last piece
-/// waits until the client's request has ended. If the request then breaks a rule of HTTP, the error
-/// answer names this rule, and not only an incomplete body.
+/// Passes the client's body to the exchange with the origin. If the length is known, holds the last
+/// piece back until the client's request has ended. So if the request breaks a rule of HTTP at its
+/// end, the error answer can name this rule.
 async fn pump(
     worker: &Worker,
     early: Vec<RequestEvent>,
@@ -176,8 +176,8 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // Sending fails if the origin needs no more of the body. The client has sent its
-                // whole body even then.
+                // Sending fails if the origin needs no more of the body. The result does not
+                // matter, because the client has sent its whole body.
                 if let Some(data) = last {
                     let _ = pieces.send(BodyPiece::Data(data)).await;
                 }

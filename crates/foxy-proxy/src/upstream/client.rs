@@ -203,8 +203,8 @@ impl UpstreamClient {
 }
 
 impl UpstreamCore {
-    /// Opens a new connection. The future that opens a connection is large, so it is boxed. The
-    /// futures of exchanges on idle connections then stay small.
+    /// Opens a new connection. The large future for this work is boxed, so that an exchange on an
+    /// idle connection has a small future.
     pub(crate) async fn dial(
         &self,
         route: &Route,
@@ -230,7 +230,7 @@ impl UpstreamCore {
         let opened = parents.open_tunnel(&self.dialer, number, origin, None).await;
         let (mut stream, early) = opened?;
         if !early.is_empty() {
-            // A TLS server sends nothing before the client's first message, so these bytes are an
+            // The TLS client speaks first, so bytes that arrive before its first message are an
             // error.
             return Err(ParentFailure::Failed.into());
         }

@@ -45,7 +45,7 @@ pub struct Origin {
     /// The TCP port.
     pub port: u16,
     /// The client or the operator chose the origin. Origins of clients and of the operator never
-    /// share connections, because the destination policy applies only to clients.
+    /// share connections, because most rules of the destination policy apply only to clients.
     pub chosen: ChosenBy,
     /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
     /// proxy.
@@ -102,7 +102,7 @@ impl Dialer {
     }
 
     /// Opens a new connection to `origin`. The time limit covers TCP and TLS together. Without TLS,
-    /// the connection uses the protocol `offered`.
+    /// the connection uses the HTTP version `offered`.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -251,7 +251,8 @@ impl Dialer {
     }
 
     /// Checks whether the destination policy allows a connection to an address. The inner error is
-    /// the refusal. The outer error means that the check itself failed.
+    /// the policy's refusal. The outer error means that the kernel could not tell whether the
+    /// address belongs to this machine.
     fn may_dial(
         &self,
         address: SocketAddr,
@@ -314,9 +315,10 @@ async fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpS
     }
 }
 
-/// Returns true if packets to `address` stay on this machine. For its own address, the kernel uses
-/// the same address as the source of packets. A connected UDP socket shows this source address, and
-/// nothing is sent. Network interfaces may change, so the caller must check immediately before use.
+/// Returns true if packets to `address` stay on this machine. To an address of this machine, the
+/// kernel sends packets from that same address. A connected UDP socket shows the source address,
+/// and sends nothing. Network interfaces may change, so the caller must check immediately before
+/// use.
 fn is_own(address: IpAddr) -> io::Result<bool> {
     // Connecting a UDP socket needs a port number, but no packet is sent to the port.
     const DISCARD: u16 = 9;

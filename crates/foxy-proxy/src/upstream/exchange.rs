@@ -313,8 +313,8 @@ impl UpstreamExchange {
     }
 
     /// Records a failure of the chosen server, and prepares to send the request to another server.
-    /// Fails if this is not allowed or would not help. `received` means that the failed server may
-    /// have received the request.
+    /// Fails if no other server may receive the request. `received` means that the failed server
+    /// may have received the request.
     fn change_server(&mut self, error: UpstreamError, received: bool) -> Result<(), UpstreamError> {
         let servers = self.servers.as_mut().zip(ServerFault::of(error));
         let (servers, fault) = servers.ok_or(error)?;
@@ -326,9 +326,9 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Judges the chosen server by its answer. After a failure status, a GET or HEAD goes to
-    /// another server. After no response at all, every request that may be sent twice goes to
-    /// another server.
+    /// Records whether the chosen server works, by its answer. After a failure status, a GET or
+    /// HEAD may go to another server. After no response at all, every request that may be sent
+    /// twice may go to another server.
     fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
         let turned = match self.judged_by_parent(turned) {
             Err(error) => self.past_sibling(error),
@@ -363,8 +363,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Judges the parent proxy by its answer. If the parent refuses this proxy's credentials, it
-    /// has not processed the request. The request may then go to another parent.
+    /// Records whether the parent proxy works, by its answer. If the parent refuses this proxy's
+    /// credentials, it has not processed the request. The request may then go to another parent.
     fn judged_by_parent(
         &mut self,
         turned: Result<WaitEnd, UpstreamError>,
@@ -419,8 +419,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to send the request again. Fails if HTTP forbids this, or if the body was already
-    /// read from the client.
+    /// Prepares to send the request again. Fails if HTTP forbids this, if part of the body was
+    /// already read from the client, or after too many attempts.
     fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;

@@ -43,8 +43,8 @@ pub(crate) enum Reached {
 }
 
 impl UpstreamCore {
-    /// Finds a connection for an exchange on `route`. Fails if no connection accepts the request
-    /// within the time limit for a response head.
+    /// Finds a connection for an exchange on `route`. Fails if connecting fails, or if no shared
+    /// connection accepts the request within the time limit for a response head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
         route: &Route,
@@ -123,9 +123,9 @@ impl UpstreamCore {
         Reached::Http1(Box::new(Connection::new(stream, self.settings.limits)), false)
     }
 
-    /// Waits until an HTTP/2 connection has a place, or until an attempt to connect has ended. If
-    /// no attempt is in progress, starts one. So simultaneous requests share one connection, and
-    /// only one attempt finds out which protocol the origin chooses.
+    /// Waits until an HTTP/2 connection accepts another request, or until an attempt to connect has
+    /// ended. If no attempt is in progress, starts one. So simultaneous requests share one
+    /// connection, and only one attempt finds out which protocol the origin chooses.
     async fn wait(
         self: &Rc<Self>,
         route: &Route,

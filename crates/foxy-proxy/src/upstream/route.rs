@@ -13,8 +13,8 @@ pub(crate) enum By {
     /// The proxy connects to the origin itself.
     Direct,
     /// The parent proxy with this number receives each request, and itself connects to the origin.
-    /// The `origin` of such a route is the parent, so requests to several origins share
-    /// connections.
+    /// The field `origin` of such a route is the parent. So requests to several origins share
+    /// connections to the parent.
     Parent(usize),
     /// The parent proxy with this number opens a tunnel to the origin.
     Tunnel(usize),

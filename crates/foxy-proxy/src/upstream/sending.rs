@@ -1,4 +1,4 @@
-//! A request while it is sent to an origin. This module receives pieces of the body from the
+//! A request that is being sent to an origin. This module receives pieces of the body from the
 //! client, frames them for HTTP/1.1, and decides how long to wait for the origin. It does not read
 //! or write a connection.
 
@@ -28,9 +28,9 @@ pub enum BodyPiece {
 }
 
 /// Passes the pieces of a request body from the client to the exchange. Sending waits while the
-/// origin reads nothing. Sending fails once the origin needs no more of the body. If the sender is
-/// dropped before [`BodyPiece::End`], the client has disconnected. A body of known length is
-/// complete with its last byte, and needs no `End`.
+/// origin reads nothing. Sending fails once the origin needs no more of the body. Dropping the
+/// sender before [`BodyPiece::End`] means that the client has disconnected. A body of known length
+/// needs no `End`.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -253,7 +253,7 @@ impl OutgoingRequest {
         self.active = Instant::now();
     }
 
-    /// Returns the time at which the proxy stops to wait if the origin neither accepts nor sends a
+    /// Returns the time at which the proxy stops waiting if the origin neither accepts nor sends a
     /// byte. `sending` means that bytes are ready for the origin. Returns `None` while the proxy
     /// waits for the client.
     pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
@@ -266,8 +266,8 @@ impl OutgoingRequest {
         Some(self.active + wait)
     }
 
-    /// Decides what it means that the origin did nothing until the deadline. `sent` means that all
-    /// bytes so far were sent.
+    /// Handles a deadline that has passed: returns the next step of the exchange, or an error.
+    /// `sent` means that all available bytes were sent.
     pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),

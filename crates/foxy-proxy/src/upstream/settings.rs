@@ -35,8 +35,8 @@ pub struct UpstreamSettings {
     /// Largest number of idle connections over all origins. HTTP/1.1 and HTTP/2 connections are
     /// counted separately.
     pub idle_total: usize,
-    /// Largest number of name look-ups at the same time. A further look-up ends the oldest look-up
-    /// without a result.
+    /// Largest number of name look-ups at the same time. At this limit, a new look-up ends the
+    /// oldest look-up without a result.
     pub lookups: usize,
     /// Largest number of name look-ups at the same time for one client. The proxy refuses further
     /// look-ups.

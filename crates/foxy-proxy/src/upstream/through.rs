@@ -64,7 +64,7 @@ impl ParentAttempts {
         }
     }
 
-    /// Begins again, because the request now goes to another server of its origin.
+    /// Forgets all attempts, because the request now goes to another server of its origin.
     pub(crate) fn restart(&mut self, origin: &Origin) {
         let ways = self.ways.take();
         *self = Self { ways, ..Self::for_request(origin, &self.target, self.is_cacheable) };

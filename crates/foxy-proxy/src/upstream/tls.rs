@@ -100,7 +100,7 @@ impl OwnCertificate {
     /// Reads a certificate chain and its key, both in PEM format.
     ///
     /// # Errors
-    /// The parser's text about the file that is unusable.
+    /// A text about the file that cannot be used.
     pub fn read(chain: &[u8], key: &[u8]) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| format!("no certificate can be read ({error})"))?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Largest number of bytes of one read. Each direction has a buffer only while the receiving side
+/// Largest number of bytes of one read. A direction keeps a buffer only while the receiving side
 /// accepts no bytes.
 const BUFFER_BYTES: usize = 16 << 10;
 
@@ -50,7 +50,7 @@ pub struct TunnelReport {
     pub end: TunnelEnd,
 }
 
-/// The time when bytes last passed. Both directions share it.
+/// The time when bytes last passed. Both directions of a tunnel update it.
 struct TunnelActivity {
     last: Cell<Instant>,
 }
@@ -117,8 +117,8 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Passes more bytes in this direction. Is ready once this direction is closed towards the
-    /// receiving side.
+    /// Passes more bytes in this direction. The result is ready once this direction is closed
+    /// towards the receiving side.
     fn poll(
         &mut self,
         context: &mut Context<'_>,

@@ -3,7 +3,7 @@
 
 use foxy_store::{Key, KeyMap};
 
-/// Values, found by key and linked in order of insertion.
+/// A map from keys to values. The entries are also linked in order of insertion.
 pub(super) struct Sieve<Value> {
     used: u64,
     index: KeyMap<usize>,
@@ -14,6 +14,7 @@ pub(super) struct Sieve<Value> {
     hand: Option<usize>,
 }
 
+/// A place for one entry. After a removal, the slot is empty until another entry uses it.
 struct Slot<Value> {
     key: Key,
     value: Option<Value>,
@@ -125,8 +126,9 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// Evicts the first unmarked entry. The hand, SIEVE's position in the list of entries, moves
-    /// from the oldest entry towards the newest. It clears the mark of each entry that it passes.
+    /// Evicts an entry that is not marked as used. The search starts at the hand (the position
+    /// where the last search ended), and moves towards newer entries. It clears the mark of each
+    /// entry that it passes.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

@@ -14,10 +14,10 @@ const PAGE_BYTES: usize = 4096;
 /// Size in bytes of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
 /// Size in bytes of a block's header. The fields of the header, in order, have these sizes in
-/// bytes: checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8, place 8.
+/// bytes: checksum 8, magic 8, era 8, latest 8, block number 4, count of rules 4, set 8, place 8.
 const HEADER_BYTES: usize = 56;
-/// Size in bytes of an encoded rule. The fields of the rule, in order, have these sizes in bytes:
-/// scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
+/// Size in bytes of an encoded rule. The fields of [`Rule`] and its parts, in order, have these
+/// sizes in bytes: scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
 const ENTRY_BYTES: usize = 48;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
@@ -31,8 +31,8 @@ pub struct Series {
     /// number of the journal that was in use at its fetch. The cache does not use a response with
     /// another number, because purges of this journal may not have reached the response.
     pub era: u64,
-    /// Random number of a set of stores that are used together. If the operator replaces one store
-    /// of the set, foxy draws a new number.
+    /// Random number of a set of stores that are used together, for example on several disks. If
+    /// the operator replaces one store of the set, foxy draws a new number.
     pub set: u64,
     /// Identifies the store among all stores of this foxy. [`place`] computes this number.
     pub place: u64,

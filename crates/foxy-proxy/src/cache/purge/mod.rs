@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Time limit for making a purge durable. It is shorter than the timeout of the clients of the
-/// admin server, so that they receive the answer.
+/// Time limit for making a purge durable. It is shorter than the timeout of the admin server's
+/// clients, so that they receive the result.
 pub(crate) const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Number of purge rules that are added under one lock. Workers need the lock for look-ups, so the
@@ -31,14 +31,15 @@ const RULES_PER_LOCK: usize = 256;
 /// fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The random number of the purge journal. Zero means that the fetch began before any purge.
+    /// The random number of the purge journal. Zero belongs to no journal, so the cache does not
+    /// use a response with this number.
     pub era: u64,
     /// The number of the last purge before the fetch began.
     pub moment: u64,
 }
 
-/// The number of the last purge that was compared with a stored response and does not affect it.
-/// The proxy need not compare the response with earlier purges again.
+/// All purges up to this number were compared with a stored response, and none affects it. They are
+/// not compared again.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -56,7 +57,7 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// Creates a book with the purges `rules`. `era` is the random number of the purge journal, and
+    /// Creates the list of the purges `rules`. `era` is the random number of the purge journal, and
     /// `latest` the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
@@ -102,8 +103,8 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// Decides whether a purge affects a stored response. If no purge does, the book does not check
-    /// the response again until the next purge.
+    /// Decides whether a purge affects a stored response. If no purge affects it, remembers this
+    /// result until the next purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {

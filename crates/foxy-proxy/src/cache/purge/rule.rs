@@ -1,6 +1,6 @@
 //! Purge orders and rules. A rule contains hashes instead of names, so that all rules have the same
-//! size. If two names have the same hash, a purge removes too many responses, and the proxy fetches
-//! them again.
+//! size. If two names have the same hash, a purge of one name also affects the responses of the
+//! other name.
 
 use crate::cache::stored::{CacheKey, Stored};
 use crate::core::tags::names;
@@ -93,7 +93,8 @@ pub enum Named {
     Tag,
     /// The beginning of one or more URLs.
     Prefix,
-    /// A host, optionally with a scheme and a port. Without a port, all ports of the host.
+    /// A host, optionally with a scheme and a port. Without a port, it stands for all ports of the
+    /// host.
     Site,
 }
 

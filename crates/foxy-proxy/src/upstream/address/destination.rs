@@ -1,12 +1,13 @@
 //! The *destination policy* decides to which addresses the proxy may connect. It checks the address
-//! of each connection, never the host name. So no name, spelling or DNS change can circumvent the
-//! policy. This module does no IO.
+//! of each connection, never the host name. So another name for a forbidden address does not help a
+//! client. This module does no IO.
 
 use foxy_base::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The party that chose an origin. The destination policy does not apply to the operator's choice.
+/// The party that chose an origin. If the operator chose it, the destination policy refuses only
+/// port 0 and the proxy's own listening addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
     /// A client named the origin in a request.
@@ -160,8 +161,9 @@ impl DestinationPolicy {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Checks whether an address belongs to the proxy's own machine and is therefore forbidden. The
-    /// address must have passed [`Self::check_address`]. Calls `is_own` only if its result matters.
+    /// Refuses an address of the proxy's own machine, unless the operator chose or allowed it.
+    /// `is_own` tells whether an address belongs to the machine. The address must have passed
+    /// [`Self::check_address`].
     pub fn check_machine(
         &self,
         ip: IpAddr,
@@ -184,7 +186,7 @@ impl DestinationPolicy {
 
     /// Checks whether the proxy may use an open connection. If both ends are on this machine, the
     /// peer is the proxy itself or another service of the machine. The peer is the proxy if the
-    /// proxy listens on this port for every address.
+    /// proxy listens on the peer's port for every address.
     pub fn check_connection(
         &self,
         local: SocketAddr,

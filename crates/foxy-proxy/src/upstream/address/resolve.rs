@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The addresses of a name. The IPv4 addresses are in the order in which the dialer tries them, and
-/// so are the IPv6 addresses.
+/// The addresses of a name. The dialer tries addresses of the same family (IPv4 or IPv6) in this
+/// order.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
 /// Resolves host names to addresses. The proxy uses [`crate::upstream::NameResolver`], which asks
@@ -40,8 +40,8 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 pub(crate) struct LookupLimits {
     /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Largest number of look-ups at the same time. A further look-up ends the oldest look-up
-    /// without a result.
+    /// Largest number of look-ups at the same time. At this limit, a new look-up ends the oldest
+    /// look-up without a result.
     pub(crate) most: usize,
     /// Largest number of look-ups at the same time for one client. Further look-ups fail.
     pub(crate) of_client: usize,
@@ -64,6 +64,7 @@ pub(crate) struct Lookups {
     silent: RefCell<HashMap<Box<str>, Instant>>,
 }
 
+/// A look-up in progress. Requests for the same name share its result.
 struct InFlight {
     lookup: WeakShared<Lookup>,
     /// Look-ups are numbered in the order of their start, so the oldest look-up has the smallest

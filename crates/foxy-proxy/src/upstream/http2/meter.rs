@@ -49,8 +49,8 @@ enum Settings {
 pub(crate) struct Meter {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose field block (head or trailers) is arriving. The flag is true once the last
-    /// frame of the block has begun.
+    /// The stream whose field block (head or trailers) is arriving. The flag is true once the
+    /// block's last frame has begun to arrive.
     block: Option<(u32, bool)>,
     allowance: Allowance,
     heads: HashMap<u32, Heads>,

@@ -17,7 +17,8 @@ use tokio::time::Instant;
 /// existing connection accepts more requests.
 const MAX_CONNECTIONS: usize = 8;
 
-/// Number of exchanges that may wait until a connection to one origin accepts another request.
+/// Largest number of exchanges that may wait until a connection to one origin accepts another
+/// request.
 const MAX_WAITING_EXCHANGES: usize = 8192;
 
 /// Number of origins that the pool remembers. Above this number, the pool forgets origins without a
@@ -39,6 +40,7 @@ pub(crate) struct Attempt {
     outcome: RefCell<Option<Rc<DialOutcome>>>,
 }
 
+/// The HTTP/2 connections on one route, and the attempt to open another connection.
 pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,

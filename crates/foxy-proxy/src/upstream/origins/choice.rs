@@ -9,7 +9,7 @@ use foxy_base::{Instant, Random};
 /// Number of requests that may be sent to a second server, before any request has added to the
 /// budget.
 const FIRST_REPETITIONS: f64 = 100.0;
-/// Each request adds this number to the budget of requests that may be sent twice.
+/// Each request adds this number to the budget of requests that may go to a second server.
 const REPETITIONS_PER_REQUEST: f64 = 0.2;
 const MOST_REPETITIONS: f64 = 1000.0;
 
@@ -48,9 +48,9 @@ impl RepetitionBudget {
 
 /// Chooses a server for a request, except the servers `tried`, which have failed for this request.
 /// A server that has failed rests: it receives no requests for some time. The first request after
-/// the rest is a trial, because the server may fail again. Only a request that may be sent twice is
-/// used as a trial. If every server rests and `tried` is empty, the request goes to the server
-/// whose rest ends first.
+/// the rest finds out whether the server works again (a trial). Only a request that may be sent
+/// twice is used as a trial. If every server rests and `tried` is empty, the request goes to the
+/// server whose rest ends first.
 pub(crate) fn choose(
     servers: &[ServerState],
     tried: Tried,

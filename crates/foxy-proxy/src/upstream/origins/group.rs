@@ -132,8 +132,9 @@ pub struct ServerStatus {
 }
 
 impl OriginGroup {
-    /// Creates an origin. `earlier` is the same origin before a reload. Servers that `earlier` also
-    /// has keep their state. A new server first receives only a small share of the requests.
+    /// Creates an origin. `earlier` is the same origin before a reload of the configuration.
+    /// Servers that `earlier` also has keep their state. A new server first receives only a small
+    /// share of the requests.
     pub(crate) fn new(
         mut settings: GroupSettings,
         earlier: Option<&Self>,
@@ -195,7 +196,7 @@ impl OriginGroup {
     }
 
     /// Records a response without a failure status. `since` is the time when the request began.
-    /// `counts` means that its latency tells how fast the server is.
+    /// `counts` means that its latency counts as a measurement of the server's speed.
     pub(crate) fn works(&self, number: usize, since: Instant, counts: bool, now: Instant) {
         let server = &mut self.states().servers[number];
         server.works(since, now);
@@ -246,7 +247,7 @@ impl OriginGroup {
     }
 
     /// Returns the server with this number as a destination. The operator chose it, so the
-    /// destination policy does not apply.
+    /// destination policy allows private addresses.
     pub(crate) fn server(self: &Arc<Self>, number: usize) -> Origin {
         let OriginServer { scheme, host, port } = &self.settings.servers[number];
         let member = GroupMember { group: Arc::clone(self), server: Some(number) };

@@ -19,7 +19,8 @@ pub(crate) struct ServerLoad {
     waiting: u64,
     /// Sum of the times in nanoseconds at which the waiting requests began to wait.
     begun: u128,
-    /// The highest latency observed, in seconds. It decays over time.
+    /// The known latency in seconds. A higher observed latency replaces it at once. Otherwise it
+    /// falls gradually.
     latency: f64,
     observed: Instant,
 }

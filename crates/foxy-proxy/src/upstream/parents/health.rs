@@ -55,8 +55,9 @@ impl ParentHealth {
         }
     }
 
-    /// Records a failure. If the failed request began before the rest, the rest does not become
-    /// longer. Returns true if the parent proxy is down now and was not down before.
+    /// Records a failure. During a rest, a failure makes the rest longer only if it first shows
+    /// that the parent proxy is down. Returns true if the parent proxy is down now and was not down
+    /// before.
     pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
         let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
         let during = if is_worse { WhileResting::Count } else { WhileResting::Ignore };
@@ -74,8 +75,8 @@ impl ParentHealth {
         *self = Self::default();
     }
 
-    /// Returns true if the last request through the parent proxy found it down, and if this was not
-    /// long ago.
+    /// Returns true if the last request through the parent proxy found it down. The finding expires
+    /// [`MEMORY`] after the rest.
     pub(crate) fn is_down(&self, now: Instant) -> bool {
         self.fault == Some(ParentFault::Down) && now < self.rest.until() + MEMORY
     }
