@@ -1,6 +1,6 @@
-//! Chooses the transactions for the ring: every error, the slowest 1 % of each outcome, and a
-//! random sample of the rest. The sample adapts to the rate of requests. The choice costs a few
-//! dozen instructions, because a worker makes it after each request.
+//! Chooses the transactions for the ring (log file of fixed size): every error, the slowest 1 % of
+//! each outcome, and a random sample of the rest. The sample adapts to the rate of requests. The
+//! choice costs a few dozen instructions, because a worker makes it after each request.
 
 use crate::transaction::Kept;
 use foxy_base::Instant;
@@ -23,7 +23,7 @@ const FRACTION: u32 = 20;
 /// 1/(99 × `STEP`). So 1 % of the transactions are above the limit in the long run.
 const STEP: u64 = 64;
 
-/// The state of one worker.
+/// The state with which one worker chooses transactions for the ring.
 #[derive(Debug)]
 pub struct Selector {
     /// For each outcome, the running 99th percentile in µs, as a fixed-point number with
@@ -39,7 +39,8 @@ pub struct Selector {
     lost: Cell<u32>,
 }
 
-/// The reason why a transaction enters the ring, and the numbers that the ring stores with it.
+/// The reason why a transaction enters the ring (log file of fixed size), and the numbers that the
+/// ring stores with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
     /// The reason.
@@ -49,7 +50,7 @@ pub struct Selected {
     /// Number of transactions since the previous transaction in the log, including this
     /// transaction.
     pub seen: u32,
-    /// Number of selected transactions that were lost since then.
+    /// Number of selected transactions that were lost since the previous transaction in the log.
     pub lost: u32,
 }
 

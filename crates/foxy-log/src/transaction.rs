@@ -48,7 +48,8 @@ pub enum Text {
 /// Number of texts of a transaction.
 pub const TEXTS: usize = Text::Traceparent as usize + 1;
 
-/// The reason why the ring has a transaction.
+/// The reason why a log has a transaction. An access log has all of them, and a ring (log file of
+/// fixed size) has a selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kept {
     /// The log has every transaction.

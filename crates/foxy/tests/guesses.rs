@@ -31,9 +31,9 @@ const PASSWORD: &str = "open sesame";
 const GOOD: &str = "127.0.0.2:0";
 /// Local address of the guesser, who sends wrong passwords.
 const GUESSER: &str = "127.0.0.3:0";
-/// While wrong passwords arrive, the 99th percentile of the good user's request times may be at
-/// most this many times as long. It is compared with a phase of requests without credentials. An
-/// increase of up to [`NOISE`] is allowed in any case.
+/// Largest factor by which wrong passwords may lengthen the 99th percentile of the good user's
+/// request times, compared with requests without credentials. An increase of up to [`NOISE`] is
+/// allowed in any case.
 const SLOWER: f64 = 3.0;
 /// A smaller increase of the 99th percentile of latency counts as noise.
 const NOISE: Duration = Duration::from_millis(2);
@@ -74,7 +74,8 @@ const FULL: Size = Size {
 
 /// The foxy under test, which has a users file.
 struct Scene {
-    /// The process, behind a lock because its output arrives through a channel.
+    /// The process, behind a lock because the channel for its output cannot be shared between
+    /// threads.
     foxy: Mutex<BlackBox>,
     process: u32,
     proxy: SocketAddr,

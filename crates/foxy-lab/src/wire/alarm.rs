@@ -17,8 +17,7 @@ use tokio::net::unix::pipe::Receiver;
 
 #[derive(Debug)]
 pub struct Alarm {
-    /// The kernel timer. The type is that of a pipe, because through it tokio can read any file
-    /// descriptor.
+    /// The kernel timer. Its type is tokio's reader of pipes, which can read any file descriptor.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }

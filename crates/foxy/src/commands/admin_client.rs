@@ -69,7 +69,7 @@ impl AdminClient {
         self.address.to_string()
     }
 
-    /// Waits up to `patience` for each read of the answer.
+    /// Sets the longest wait for each read of the answer to `patience`.
     pub fn patient(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }

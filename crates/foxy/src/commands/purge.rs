@@ -64,7 +64,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Describes the answer of the admin server: one line, and a line for each name that means nothing.
+/// Describes the answer of the admin server: the number of purged responses, and a line for each
+/// name without a stored response.
 fn text(said: &Value) -> String {
     let objects = match (&said["objects"]["memory"], &said["objects"]["disk"]) {
         (Value::Null, _) => format!("all of {} names", said["purged"]),

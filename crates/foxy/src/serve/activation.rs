@@ -32,7 +32,7 @@ impl Purpose {
         }
     }
 
-    /// Returns the clients of a socket with this use.
+    /// Returns the kind of listener for this use.
     pub const fn kind(self) -> ListenerKind {
         match self {
             Self::Listen | Self::Admin => ListenerKind::Plain,

@@ -94,8 +94,8 @@ fn serve(
     })
 }
 
-/// Refuses a socket of systemd where the settings forbid it as an address: TLS without a
-/// certificate, or an open proxy.
+/// Refuses a socket of systemd for TLS without a certificate, or that would make foxy an open
+/// proxy.
 fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Failure> {
     let is_tls = |kind: ListenerKind| kind == ListenerKind::Tls;
     if proxy.shared.iter().any(|socket| is_tls(socket.kind)) && !settings.has_certificates() {

@@ -45,6 +45,7 @@ pub struct OwnSockets {
     pub own: Vec<SocketAddr>,
 }
 
+/// A proxy that serves, with the parts of its process that outlive it.
 pub struct Operator {
     served: Served,
     parts: ProcessParts,
@@ -135,7 +136,7 @@ impl Operator {
     }
 
     /// Starts the new process, gives it the stores, and finishes the connections of this process.
-    /// Returns `None` if this process has finished, and the operator if it serves again.
+    /// Returns `None` if this process has finished, and an operator if this process serves again.
     async fn upgrade(self, wish: UpgradeWish) -> Result<Option<Operator>, Failure> {
         let UpgradeWish { binary, reply } = wish;
         let successor = match self.prepare(binary).await {
@@ -240,9 +241,9 @@ impl Leaving {
         }
     }
 
-    /// Waits until all connections have ended. Also waits for a still older process, whose purges
-    /// this process passes on. Returns an operator if the new process ends and this process serves
-    /// again, otherwise `None`.
+    /// Waits up to the setting `leave-after` until all connections have ended, and also any older
+    /// process whose purges this process passes on. Returns an operator if the new process ends and
+    /// this process serves again, otherwise `None`.
     async fn finish(
         mut self,
         mut news: UnboundedReceiver<SuccessorNews>,

@@ -69,7 +69,7 @@ impl EarlierCounts {
         self.0.push_front(counts);
     }
 
-    /// Returns the growth of the counters from the oldest known second until `now`.
+    /// Returns the growth of the counters from their oldest known values to `now`.
     pub fn until(&self, now: AnswerCounts) -> AnswerCounts {
         now.since(self.0.back().copied().unwrap_or_default())
     }

@@ -30,7 +30,8 @@ use tally::{KINDS, Kind, Tally};
 
 /// The test computes the hit ratio over this duration after each reload or upgrade.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
-/// In a full run, the hit ratio of the second after each change must be at least this high.
+/// In a full run, the hit ratio of the second after each reload or upgrade must be at least this
+/// high.
 const LEAST_HIT_RATIO: f64 = 0.99;
 /// Number of busy clients, and their longest pause between two requests.
 const BUSY: (u64, Duration) = (6, Duration::from_millis(6));
@@ -96,8 +97,8 @@ struct Outcome {
     /// Longest time in milliseconds for which new connections waited.
     longest_gap: u64,
     most_processes: usize,
-    /// For each change: its kind, the time at which foxy closed its stores, and the time for which
-    /// new connections waited.
+    /// For each change: its kind, the time when it ended (for an upgrade, when new connections
+    /// began to wait), and how long they waited.
     seconds: Vec<(Change, Instant, Duration)>,
 }
 
@@ -163,7 +164,7 @@ fn begin<'scope>(
     scope.spawn(move || load.browse_over_http2(&tls, seed, BUSY.1));
 }
 
-/// Makes all changes in a random order.
+/// Reloads, upgrades and tries faulty configurations in a random order, as often as `size` says.
 fn change_all(subject: &mut Subject, load: &Load, size: Size, random: &mut Random) -> Outcome {
     let mut changes = Vec::new();
     for (change, count) in [
@@ -228,7 +229,7 @@ impl Outcome {
     }
 
     /// Returns the smallest and the mean hit ratio of the seconds after changes of the kind `of`,
-    /// or after all changes. If new connections waited, the second is longer by this time.
+    /// or of any kind without `of`. If new connections waited, the second is longer by this time.
     fn least_ratio(&self, tally: &Tally, of: Option<Change>) -> (f64, f64) {
         let seconds = self.seconds.iter().filter(|(change, ..)| of.is_none_or(|of| of == *change));
         let ratio =

@@ -1,4 +1,4 @@
-//! Counts finished requests, failures and hits. Hits are counted in slots of time, so that the hit
+//! Counts finished requests, failures and hits. Hits are counted in slots of 10 ms, so that the hit
 //! ratio of each second is known.
 
 use foxy_base::clock;

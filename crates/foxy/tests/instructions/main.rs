@@ -167,7 +167,7 @@ fn start(work: &Work, folder: &Path, log: &Path) -> BlackBox {
     command.args(["serve", "--allow-destination", "127.0.0.0/8", "--workers", "1"]);
     command.args(["--device", "threads", "--access-log", "off", "--size", "256M"]);
     command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-    // The number of requests in the sample of `foxy whatif` depends on the time.
+    // The sample of `foxy whatif` differs from run to run, and would change the count.
     command.args(["--what-if", "off", "--memory", work.memory]);
     command.arg("--store").arg(folder.join("store"));
     BlackBox::spawn(&mut command).expect("valgrind runs")

@@ -375,8 +375,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Records that a reload's response, by its head, will be stored by foxy. Later runs of foxy
-    /// must then not serve an older version, even if this response breaks off.
+    /// Records that foxy will store a reload's response, as the response's head says.
     fn stored_head(&self, variant: usize, version: u64, way: Way) {
         let stored = self.head.field("cache-status").contains("; stored");
         if self.ask.reload && way == Way::Fetched && stored {

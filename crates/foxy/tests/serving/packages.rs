@@ -78,8 +78,8 @@ fn the_kubernetes_manifests_are_complete_and_their_settings_are_valid() {
     };
     let text = String::from_utf8(built.stdout).expect("UTF-8");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // kustomize renames the configuration. It changes the name in both documents only if the names
-    // match.
+    // kustomize adds a hash to the name of the ConfigMap. It does so in both manifests only if
+    // their names match.
     let config = text.split("  name: foxy-").nth(1).and_then(|rest| rest.lines().next());
     let config = config.expect("a name with the hash of the settings");
     assert!(text.matches(&format!("name: foxy-{config}")).count() >= 2, "{text}");

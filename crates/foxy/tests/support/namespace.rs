@@ -79,7 +79,7 @@ impl Neighbour {
         format!("/proc/{}/ns/net", self.process.id()).into()
     }
 
-    /// Calls `act` on this machine. Sockets that it opens stay there.
+    /// Calls `act` in the neighbour's namespace. Sockets that `act` opens stay there.
     pub fn run<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let namespace = File::open(self.path()).expect("it exists");
         let run = move || {

@@ -214,7 +214,7 @@ async fn find(
 }
 
 /// Returns how long the fetch must wait under the rate limit. If there are too many fetches,
-/// returns the reason and removes the new slot from the table.
+/// returns the reason and removes the new slot (entry) from the table of answers.
 fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> {
     let turn = if shared.fetches.get() < shared.options.most_fetches {
         shared.pacer.borrow_mut().turn(shared.options.reach, now)

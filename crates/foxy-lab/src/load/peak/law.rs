@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The relative change of the load from one window (span of time with a constant load) to the next:
-/// up or down by this share, or none.
+/// The share by which the load rises or falls from one window (span of time with a constant load)
+/// to the next, if it changes.
 pub const STEP: f64 = 0.05;
 /// The mean response time of the PolyMix-4 workload at a proxy with almost no load. The servers of
 /// this workload delay misses by 2.5 s, and hits have no delay.

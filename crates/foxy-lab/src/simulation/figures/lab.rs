@@ -91,7 +91,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Creates a lab whose trials (simulated runs) use a recorded trace. The trace determines the
-    /// scale.
+    /// scale, the sizes of memory and disk.
     pub fn of_trace(extent: &Extent, recorded: RecordedTrace, progress: OnTrialDone<'a>) -> Self {
         let extent = Extent { scale: recorded.scale(), ..extent.clone() };
         Self { recorded: Some(recorded), ..Self::new(extent, progress) }

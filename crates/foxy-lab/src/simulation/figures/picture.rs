@@ -110,12 +110,12 @@ fn ends(plot: &Plot) -> [Vec<f64>; 2] {
     }
 }
 
-/// If the paper's points are this many times above all our points, a linear axis would flatten our
-/// lines.
+/// If the paper's points are this many times above all simulated points, a linear axis would
+/// flatten the simulated lines.
 const FAR: f64 = 3.0;
 
-/// Returns whether the paper's points of a chart would flatten our lines on a linear axis. A
-/// logarithmic axis must be able to show all points.
+/// Returns whether the paper's points of a chart would flatten the simulated lines on a linear
+/// axis. A logarithmic axis must be able to show all points.
 fn flattens(plot: &Plot) -> bool {
     let Plot::Lines(lines) = plot else { return false };
     let highest = |is_quoted: bool| {

@@ -72,7 +72,7 @@ fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
     Diagnosis::bad("memory", Grade::Warning, says, format!("foxy serve --memory {}", quarter.0))
 }
 
-/// foxy did not exist before this year, so an earlier time is wrong.
+/// foxy did not exist before this year, so a clock with an earlier time is wrong.
 const FIRST_YEAR: u64 = 2025;
 
 pub fn clock(now: WallTime) -> Diagnosis {

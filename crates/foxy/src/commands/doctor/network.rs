@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A look-up that takes longer delays each first request to a host.
+/// A DNS look-up that takes longer noticeably delays the first request to each host.
 const SLOW: Duration = Duration::from_secs(1);
 /// A certificate that expires within this time should be renewed now.
 const SOON: Duration = Duration::from_secs(14 * 86_400);

@@ -8,7 +8,7 @@ use foxy_device::{DeviceKind, DeviceSettings, Root, open_device};
 use rustix::fs::{statfs, statvfs};
 use std::path::Path;
 
-/// Examines whether the kernel has the io_uring that foxy uses for disks.
+/// Examines whether the kernel has the io_uring operations with which foxy uses disks.
 pub fn rings() -> Diagnosis {
     let name = format!("foxy-doctor-{}-{}", std::process::id(), clock::monotonic().0);
     let folder = Temporary::new(std::env::temp_dir().join(name));

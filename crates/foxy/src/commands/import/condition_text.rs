@@ -4,7 +4,7 @@
 /// The beginning of an expression that matches whole URLs: scheme and host.
 pub const SITE: &str = "^[a-z]+://[^/]+";
 
-/// Returns the mark with which patterns and expressions begin that ignore the case of letters.
+/// Returns the prefix of a pattern or expression: `(?i)` if it ignores the case of letters.
 pub const fn case_mark(ignore_case: bool) -> &'static str {
     if ignore_case { "(?i)" } else { "" }
 }

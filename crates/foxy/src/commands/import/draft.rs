@@ -39,8 +39,8 @@ pub struct Original {
 }
 
 impl Original {
-    /// Stands for the whole configuration, where no single line is the reason. `text` names the
-    /// subject.
+    /// Returns the place and text for a leftover that no single line causes: the whole file, with
+    /// the subject `text`.
     pub fn file(text: &str) -> Self {
         Self { place: OriginalPlace { file: None, line: 0 }, text: text.to_owned() }
     }

@@ -1,4 +1,5 @@
-//! `foxy log`: answers questions about the transactions of a ring or of access logs.
+//! `foxy log`: answers questions about the transactions of a ring (log file of fixed size) or of
+//! access logs.
 
 mod follow;
 mod sources;

@@ -1,4 +1,4 @@
-//! The logs that a command reads: rings, access logs, standard input.
+//! The logs that a command reads: rings (log files of fixed size), access logs, standard input.
 
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
@@ -43,7 +43,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
 pub struct Counted {
     /// Number of all transactions in the time of the query, also of those that the logs left out.
     pub seen: u64,
-    /// Number of entries that a ring lost.
+    /// Number of entries that rings lack because a worker's buffer was full.
     pub lost: u64,
     /// Number of lines without a known format.
     unread: u64,

@@ -158,7 +158,7 @@ fn sibling(offer: &Offer) -> Result<Sibling, Failure> {
 struct RunStore {
     /// The locked folder of the store. `None` if the arguments name a store, or the run has none.
     locked: Option<Root>,
-    /// The offer (file that shares the store) to share the store with further runs.
+    /// The offer (file that shares the store) of this run.
     offered: Option<OwnOffer>,
     /// The offer (file that shares the store) of the process whose store this run shares.
     shared: Option<FoundOffer>,

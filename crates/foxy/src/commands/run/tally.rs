@@ -18,7 +18,7 @@ pub struct Tally {
     hit_bytes: AtomicU64,
     /// Number of requests that went through the proxy whose store this run shares.
     shared: AtomicU64,
-    /// Host of this proxy.
+    /// Host of the proxy whose store this run shares.
     sibling: Option<String>,
 }
 

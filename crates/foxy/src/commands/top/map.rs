@@ -30,8 +30,8 @@ impl SmallMap<'_> {
         }
     }
 
-    /// Returns the character of some cells. A write head or a segment that foxy frees is shown even
-    /// if the other cells are sealed.
+    /// Returns the character that stands for these cells. A segment that foxy writes or frees is
+    /// shown even if the other cells are sealed.
     fn character(&self, cells: &[Value]) -> char {
         let state = |cell: &Value| {
             let number = cell[1].as_u64().and_then(|number| usize::try_from(number).ok());

@@ -54,14 +54,14 @@ impl Looks {
         }
     }
 
-    /// Returns the time between the two looks in seconds.
+    /// Returns the time between the earlier and the last look in seconds.
     pub fn seconds(&self) -> Option<f64> {
         let time = |look: &Look| look.live["now_ms"].as_f64();
         let (earlier, last) = (time(self.earlier.as_ref()?)?, time(self.last.as_ref()?)?);
         Some(((last - earlier) / 1000.0).max(0.001))
     }
 
-    /// Returns the growth of a counter per second.
+    /// Returns the mean growth of a counter per second between the earlier and the last look.
     pub fn growth(&self, counter: &str) -> Option<f64> {
         let count = |look: &Look| look.live["counters"][counter].as_f64();
         let grown = count(self.last.as_ref()?)? - count(self.earlier.as_ref()?)?;

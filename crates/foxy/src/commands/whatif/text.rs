@@ -64,7 +64,7 @@ fn cells(name: &str, capacity: &str, point: &PointReport) -> [String; 6] {
     ]
 }
 
-/// Lists the hits of the busiest hosts, for each size.
+/// Lists the hits of the busiest hosts, for each cache size.
 fn hosts(tier: &TierReport) -> String {
     let factors = tier.curve().map(|point| format!("{}×", point.factor));
     let head: Vec<String> = ["host".into(), "requests".into()].into_iter().chain(factors).collect();

@@ -41,7 +41,7 @@ impl AccessSink for AccessLog {
     }
 }
 
-/// The logs of requests, and the exporter of traces. Drop closes them in this order.
+/// The logs of requests, and the exporter of traces. Drop closes them in the order of the fields.
 #[derive(Debug)]
 pub struct OpenLogs {
     pub access: Option<OpenLog>,

@@ -168,8 +168,8 @@ impl Write for TransactionSink {
     }
 }
 
-/// Opens the log of transactions of the settings. Returns `None` if the settings name none, and no
-/// exporter wants transactions either.
+/// Opens the transaction log that the settings name. Returns `None` if they name none and `export`
+/// is `None`.
 pub fn open(
     settings: &Settings,
     export: Option<OtlpQueue>,

@@ -105,8 +105,7 @@ pub struct Purged {
     /// The number of the newest purge; foxy numbers all purges. `None` if foxy purged nothing,
     /// because the request only asked how many responses a purge would affect.
     pub number: Option<u64>,
-    /// Numbers of the stored responses that the names mean. `None` if the request did not ask for
-    /// them.
+    /// How many stored responses the names mean. `None` if the request did not ask for this.
     pub found: Option<FoundByPurge>,
 }
 

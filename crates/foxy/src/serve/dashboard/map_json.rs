@@ -69,7 +69,7 @@ pub fn main_state(segments: &[SegmentPlace]) -> u8 {
 }
 
 /// Returns a cell: slot, state, area, sequence, age, written bytes, live records, live bytes,
-/// records by use count, the strips as digits, length in bytes, file, and offset in the file.
+/// records by use count, a digit for each strip, length in bytes, file, and offset in the file.
 /// Sequence and age are of the newest segment. `file` is a position in the list of files.
 fn cell(survey: &Survey, segments: &[SegmentPlace]) -> Value {
     let newest = segments.iter().filter(|it| it.sequence.is_some()).min_by_key(|it| it.age);

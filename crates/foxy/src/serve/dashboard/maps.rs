@@ -26,10 +26,11 @@ const REST_FACTOR: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps, for the other tasks of this thread.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
-/// Longest time to wait until a store's thread looks at its layout. A hanging disk may delay it.
+/// Longest time to wait until a store's thread reports its layout. A hanging disk may delay the
+/// thread.
 const MAX_VISIT_WAIT: Duration = Duration::from_secs(2);
 /// The code of a cell's state in a snapshot of a store's map: a letter for each combination of
-/// state and level. This letter stands for the first state and the lowest level.
+/// state and level (live share). This letter stands for the first state and the lowest level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
 
@@ -138,7 +139,7 @@ async fn survey(store: &StoreHandle, work: &mut Duration) -> Option<Survey> {
     }
 }
 
-/// Looks at the layout of a store, on the thread that may do this. Returns `None` if the scheme has
+/// Calls `look` with the layout of a store, on the store's thread. Returns `None` if the scheme has
 /// no layout, or the store does not answer.
 pub async fn visit<T: Send + 'static>(
     store: &StoreHandle,

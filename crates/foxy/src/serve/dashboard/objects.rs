@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Number of records of a part of a file that are read.
+/// Largest number of records that a request reads from a part of a file.
 const MAX_OF_PART: usize = 60;
 /// Number of records that one step of a search reads from a store.
 const RECORDS_AT_ONCE: usize = 256;
@@ -53,7 +53,7 @@ struct ReadRecord {
     description: Option<RecordDescription>,
 }
 
-/// Returns a scan after its next step, and whether there is more.
+/// Does the next step of a scan. Returns the scan, and whether records remain.
 async fn continue_scan(store: &StoreHandle, mut scan: RecordScan) -> Option<(bool, RecordScan)> {
     visit(store, |layout| (layout.continue_scan(&mut scan), scan)).await
 }

@@ -38,8 +38,8 @@ struct Samples {
     /// only counted, because the dashboard would not show all of them.
     unseen: usize,
     errors: VecDeque<Value>,
-    /// Number of requests, each sample weighted with the requests that it represents. The number is
-    /// halved whenever the counts of frequent URLs are halved.
+    /// Estimated number of requests: each sample counts as the requests that it represents. The
+    /// number is halved whenever the counts of frequent URLs are halved.
     seen: u64,
     halved: Instant,
     asked: Option<Instant>,

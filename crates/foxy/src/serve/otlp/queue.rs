@@ -33,7 +33,7 @@ impl OtlpQueue {
     }
 
     /// Appends the transactions of encoded records. If the queue is full, drops and counts the
-    /// other transactions.
+    /// rest.
     pub fn offer(&self, records: &[u8]) {
         for transaction in record::decoded(records) {
             let spans = spans::count(&transaction);

@@ -23,8 +23,8 @@ pub fn count(transaction: &Transaction<'_>) -> u64 {
     1 + u64::from(has_fetch(transaction))
 }
 
-/// Returns whether the request caused a fetch that got a response. A request that only joined a
-/// fetch has none.
+/// Returns whether the request caused a fetch that got a response. A request that only joined
+/// another request's fetch has none.
 fn has_fetch(transaction: &Transaction<'_>) -> bool {
     transaction.origin_ttfb.is_some() && transaction.text(Text::Outcome) != "collapsed"
 }

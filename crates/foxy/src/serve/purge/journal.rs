@@ -204,7 +204,8 @@ struct Listed {
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<Listed>,
-    /// Identity of the lists (era and set). Each list also records the position of its store.
+    /// Identity of the lists: the numbering of purges (era) and the set of stores. Each list also
+    /// records the position of its store.
     series: Series,
     health: ListHealth,
 }

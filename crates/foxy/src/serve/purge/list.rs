@@ -182,8 +182,8 @@ impl PurgeList {
         &self.folder
     }
 
-    /// Whether the file in the folder is the file that foxy has written, complete. Otherwise the
-    /// next start would not find all purges.
+    /// Whether the folder still has the complete file that foxy has written. Otherwise the next
+    /// start would not find all purges.
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))

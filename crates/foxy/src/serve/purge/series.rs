@@ -131,7 +131,7 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     continued(stores.iter().filter_map(ListedStore::reduced), series)
 }
 
-/// Continues a numbering of purges with the rules of all `lists`.
+/// Continues a numbering of purges with the purges (rules) of all `lists`.
 fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
     let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
     let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();

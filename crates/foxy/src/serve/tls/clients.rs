@@ -135,8 +135,8 @@ impl TlsFiles {
 }
 
 impl ReloadableTls {
-    /// Reads certificates, their private keys, the authorities of clients and their lists. The error names the
-    /// first invalid file, and tells the user how to correct it.
+    /// Reads certificates, their private keys, the authorities of clients, and lists of revoked
+    /// certificates. The error names the first invalid file, and tells the user how to correct it.
     pub fn read(settings: &Settings) -> Result<Self, String> {
         Self::read_files(TlsFiles::of(settings))
     }

@@ -60,7 +60,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// `more` is added to the settings of the user.
+    /// Prepares the replacements for the document `text`. `more` is added to the settings of the
+    /// user.
     pub fn set(text: &str, more: &str) -> Self {
         let named = text.split(HOST).skip(1).filter_map(port);
         let held: BTreeMap<u16, TcpListener> = named

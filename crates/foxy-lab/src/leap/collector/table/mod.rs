@@ -167,8 +167,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Marks the answer of a slot as complete and removes older answers to equal requests. Then
-    /// removes the least recently used slots until the table is within its memory limit.
+    /// Marks the answer of a slot (entry) as complete and removes older answers to equal requests.
+    /// Then removes the least recently used slots until the table is within its memory limit.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);

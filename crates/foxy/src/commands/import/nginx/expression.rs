@@ -6,7 +6,7 @@ use foxy_rules::operator::UrlPattern;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The conditions for an expression.
+/// The conditions of rules that replace a regular expression for paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathExpression {
     /// Patterns for the path that match exactly the paths of the expression. `None` if there are no
@@ -225,7 +225,7 @@ fn group(chars: &mut Peekable<Chars<'_>>, open: &[Beginning]) -> Option<Vec<Begi
     }
 }
 
-/// Returns `None` if a partial pattern has already ended with `$`, so that nothing can follow.
+/// Appends `text` to each partial pattern. Returns `None` if a pattern has already ended with `$`.
 fn continued(mut open: Vec<Beginning>, text: &str) -> Option<Vec<Beginning>> {
     for beginning in &mut open {
         if beginning.ended {

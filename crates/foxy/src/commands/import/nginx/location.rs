@@ -17,7 +17,7 @@ struct ListedLocation<'d> {
     directive: &'d NginxDirective,
 }
 
-/// The prefix of a location, and the origin of its requests. `None` if the location is refused.
+/// The prefix of a location, and the origin of its requests. `None` if foxy refuses these requests.
 type PrefixOrigin<'d> = (&'d str, Option<Table>);
 
 impl NginxImport {

@@ -100,7 +100,7 @@ impl<'d> LocationPath<'d> {
         }
     }
 
-    /// Returns the prefix of all paths, as far as it is literal.
+    /// Returns the literal text with which all paths of the location begin.
     pub fn literal_beginning(&self) -> String {
         match self {
             Self::Prefix { prefix: path, .. } | Self::Exact(path) => (*path).to_owned(),

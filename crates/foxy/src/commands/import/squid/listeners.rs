@@ -10,8 +10,8 @@ use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
-/// Options of listeners that are only right for all listeners together, and the lines about PROXY
-/// protocol headers.
+/// Options of Squid's listeners that foxy has only for all listeners together, and the lines about
+/// PROXY protocol headers.
 #[derive(Debug, Default)]
 pub struct SquidListeners {
     /// For each `https_port`, the file with the authority of its clients.
@@ -72,8 +72,8 @@ pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     Ok(())
 }
 
-/// Converts a port whose clients know no proxy. Returns false for any other port. With TPROXY,
-/// Squid connects to origins with the addresses of clients.
+/// Converts a port whose clients do not know that they use a proxy. Returns false for any other
+/// port. With TPROXY, Squid connects to origins with the addresses of clients.
 fn transparent_port(
     import: &mut SquidImport<'_>,
     line: &SquidLine,

@@ -42,7 +42,8 @@ struct SquidImport<'f> {
     acls: SquidAcls,
     http_access: Vec<AccessLine>,
     cache_access: Vec<AccessLine>,
-    /// The last line of each list of `allow` and `deny` lines that has no field here.
+    /// The last line of each list of `allow` and `deny` lines for which this struct has no other
+    /// field.
     last_denials: HashMap<String, SquidLine>,
     listeners: SquidListeners,
     pools: DelayPools,

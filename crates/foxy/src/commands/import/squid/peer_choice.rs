@@ -10,7 +10,8 @@ use super::acl::SquidAcls;
 /// lists are not converted.
 const MOST_COMBINATIONS: usize = 200;
 
-/// Keys of conditions on which the upstream of a response from the cache may not depend.
+/// Keys of conditions about the client or the single request. The choice of an upstream must not
+/// depend on them if responses may be cached.
 const CLIENT_KEYS: [&str; 6] = ["client", "user", "method", "header", "days", "hours"];
 
 /// The answers of all lists to the requests that match a term, but no earlier term.

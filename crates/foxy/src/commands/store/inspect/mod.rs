@@ -78,8 +78,8 @@ fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Option<Inspected<'_>
     Ok(Some(inspected))
 }
 
-/// Returns the name of a size class. Several packed records share a page. Other classes are named
-/// after the pages that one read of the record needs.
+/// Returns the name of a size class: `packed` for small records that share pages, otherwise the
+/// number of pages that a record needs.
 fn class_name(class: usize) -> String {
     match class {
         0 => "packed".into(),

@@ -45,7 +45,7 @@ pub struct Listing {
     limit: Option<usize>,
     is_json: bool,
     now: WallTime,
-    /// The first objects, by host and path. The number makes objects with the same URL differ.
+    /// The first objects, by host and path. The number distinguishes objects with the same URL.
     kept: BTreeMap<(String, u64), Value>,
     found: u64,
     bytes: u64,

@@ -69,8 +69,8 @@ impl<Change> Directory<Change> {
         Epoch(self.part(key).placed)
     }
 
-    /// Records that a lookup found the key in `store`. `epoch` is the moment at which the lookup
-    /// began. Does nothing if a key was placed later, because the lookup may then be outdated.
+    /// Records that a lookup found the key in `store`. `epoch` is from the beginning of the lookup.
+    /// Does nothing if a key of the same part was placed since, because the lookup may be outdated.
     pub fn learn(&self, key: Key, store: usize, epoch: Epoch) {
         let mut part = self.part(key);
         if Epoch(part.placed) == epoch {
