@@ -1,5 +1,6 @@
-//! Tests that the map of each scheme that has a layout agrees with the store's own account: after
-//! random puts, removals and evictions, and after a restart. A failing test prints its seed.
+//! Tests that the map of each scheme that has a layout agrees with the counts in the store's
+//! statistics: after random puts, removals and evictions, and after a restart. A failing test
+//! prints its seed.
 
 use foxy_base::Random;
 use foxy_base::clock::monotonic;
@@ -65,14 +66,15 @@ fn use_randomly(store: &mut Store, seed: u64) {
     }
 }
 
-/// Compares the map with the account, and the map's segments with scans of the records in them.
+/// Compares the map with the store's statistics, and the map's segments with scans of the records
+/// in them.
 fn compare(store: &Store, row: &SchemeRow, seed: u64) {
     let place = format!("scheme {}, seed {seed}", row.text);
     let survey = survey(store.driver.scheme());
     let (live, apart) = (survey.live(), survey.apart);
     let statistics = &store.observer.statistics;
     assert_eq!(live.records + apart.records, statistics.records.get(), "{place}");
-    // The log of webcosm accounts for whole segments, and a test of its own compares their bytes.
+    // The statistics of webcosm count the bytes of whole segments. A test of webcosm compares them.
     if row.name != SchemeName::Webcosm {
         assert_eq!(live.bytes + apart.bytes, statistics.live_bytes.get(), "{place}");
     }
@@ -90,7 +92,7 @@ fn the_map_agrees_with_the_account_of_each_scheme() {
         for seed in 0..SEEDS {
             let mut store = open(row, seed, Memory::default());
             use_randomly(&mut store, seed);
-            // The account of webcosm also counts records that its index does not contain yet.
+            // The statistics of webcosm also count records that its index does not contain yet.
             if row.name != SchemeName::Webcosm {
                 compare(&store, row, seed);
             }

@@ -16,7 +16,8 @@ const BASE_SHARE: u64 = 32;
 const HIT_BYTES_PER_KEPT: u64 = 4;
 /// The unused allowance to keep bytes has at most 1/`ALLOWANCE_SHARE` of the space.
 const ALLOWANCE_SHARE: u64 = 256;
-/// The ghost remembers one entry for each 128 KiB of the space.
+/// The ghost (hashes of recently evicted entries) remembers one entry for each 128 KiB of the
+/// space.
 const GHOST_BYTES: u64 = 128 << 10;
 const MIN_GHOST_ENTRIES: u64 = 8;
 /// The result of `WorthSlot::share` for an entry that takes all of its size.
