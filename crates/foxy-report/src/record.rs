@@ -236,7 +236,7 @@ pub enum Record {
     Setup(Setup),
     /// A measured value.
     Measure(Measure),
-    /// A value from a table or figure of a paper, beside our value.
+    /// A value from a table or figure of a paper, beside the runs' value.
     FigureRow(FigureRow),
     /// A picture of a figure.
     Picture {

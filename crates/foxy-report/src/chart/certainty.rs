@@ -75,7 +75,7 @@ fn runs(provenance: &Provenance, drawn: usize) -> String {
     format!("{count} {}{plural}", provenance.run())
 }
 
-/// Returns whether all lines of ours are staircases, which have no dots.
+/// Returns whether all lines except a paper's are staircases, which have no dots.
 fn has_only_steps(plot: &Plot) -> bool {
     let Plot::Lines(lines) = plot else { return false };
     lines.iter().all(|line| matches!(line.look, Look::Steps | Look::Quoted))

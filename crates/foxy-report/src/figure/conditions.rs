@@ -1,6 +1,6 @@
-//! The conditions of a verdict: the word, such as *reproduced*, that says how well our value agrees
-//! with the paper's value. A row whose run does not meet the conditions has no verdict, and its
-//! table shows the reasons instead.
+//! The conditions of a verdict: the word, such as *reproduced*, that says how well the run's value
+//! agrees with the paper's value. A row whose run does not meet the conditions has no verdict, and
+//! its table shows the reasons instead.
 //!
 //! The cache is filled once when a run has written as many bytes as the cache can hold.
 
@@ -36,13 +36,13 @@ pub enum Condition {
         /// Longest allowed response time in seconds.
         high: f64,
     },
-    /// The paper names a cause for its value, and counts of our run show the same cause.
+    /// The paper names a cause for its value, and counts of the run show the same cause.
     Cause {
         /// The cause in the paper's terms, such as fewer disk seeks.
         named: String,
-        /// Our counts that show the cause, or the reason why the run does not count it.
+        /// The run's counts that show the cause, or the reason why the run does not count it.
         ours: String,
-        /// Whether our counts show this cause.
+        /// Whether the run's counts show this cause.
         shown: bool,
     },
     /// The verdict (agreement with the paper) does not change if the experiment runs at another
@@ -52,8 +52,8 @@ pub enum Condition {
         /// experiment ran at one scale only.
         other: Option<(f64, Verdict)>,
     },
-    /// An input of the run was fitted to the paper's value, so the agreement of our value proves
-    /// nothing. A row with this condition never gets a verdict (agreement with the paper).
+    /// An input of the run was fitted to the paper's value, so the agreement of the run's value
+    /// proves nothing. A row with this condition never gets a verdict (agreement with the paper).
     Fitted,
 }
 
@@ -67,15 +67,15 @@ pub enum NoVerdictReason {
     BeforeSteadyState,
     /// The response time lies outside its allowed range.
     OutsideWindow,
-    /// Our counts do not show the cause that the paper names.
+    /// The run's counts do not show the cause that the paper names.
     CauseNotShown,
     /// The experiment ran at only one scale (size of trace, memory and disk).
     OneScale,
     /// Two scales of the experiment (sizes of trace, memory and disk) have different verdicts
     /// (agreement with the paper).
     ScalesDisagree,
-    /// An input of the experiment was fitted to the paper's value. So our value agrees in any case,
-    /// which proves nothing.
+    /// An input of the experiment was fitted to the paper's value. So the run's value agrees in any
+    /// case, which proves nothing.
     FittedToQuote,
     /// The table of quotes (`quotes.tsv`) has no entry for the row.
     NotInQuotes,
@@ -117,8 +117,8 @@ impl Condition {
         }
     }
 
-    /// Makes the condition that our counts show the cause which the paper names. The condition is
-    /// met if each value in `low` is below each value in `high`.
+    /// Makes the condition that the run's counts show the cause which the paper names. The
+    /// condition is met if each value in `low` is below each value in `high`.
     pub fn smaller(named: &str, count: &str, low: &[f64], high: &[f64]) -> Self {
         let most = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = high.iter().copied().fold(f64::INFINITY, f64::min);

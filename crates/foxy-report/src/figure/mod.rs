@@ -1,5 +1,5 @@
-//! Rows that compare tables and figures of the papers behind foxy with our runs. A row has the
-//! value in the paper, our value, and a verdict by fixed rules.
+//! Rows that compare tables and figures of the papers behind foxy with foxy's runs. A row has the
+//! value in the paper, the value of the runs, and a verdict by fixed rules.
 
 pub mod conditions;
 mod number_words;
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A row of a table, or a point of a figure, in a paper: the paper's value beside our value.
+/// A row of a table, or a point of a figure, in a paper: the paper's value beside the runs' value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
     /// Number of the paper, and its table or figure, such as `001-table2`.
@@ -58,7 +58,7 @@ pub struct FigureRow {
     /// The quoted range, if the paper gives a range. `quoted` is its middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
-    /// Mean of our values, if a run obtained any.
+    /// Mean of the runs' values, if a run obtained any.
     pub ours: Option<f64>,
     /// Lowest value of all runs.
     pub low: Option<f64>,
@@ -71,7 +71,7 @@ pub struct FigureRow {
     pub unit: String,
     /// `ours` divided by `quoted`.
     pub ratio: Option<f64>,
-    /// Result of the comparison of our values with the quoted value.
+    /// Result of the comparison of the runs' values with the quoted value.
     pub verdict: Verdict,
     /// The reasons why the row has no verdict (agreement with the paper).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,7 +79,7 @@ pub struct FigureRow {
     /// The conditions that the verdict (agreement with the paper) needs, such as a filled cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// The way in which our value was obtained.
+    /// The way in which the runs' value was obtained.
     pub place: Place,
     /// Number of random seeds, or of runs on a real machine.
     pub seeds: u32,
@@ -133,7 +133,7 @@ impl FigureRow {
         Self { scale, ..self }
     }
 
-    /// Sets the way in which our value was obtained.
+    /// Sets the way in which the runs' value was obtained, such as measured or simulated.
     pub fn from_place(self, place: Place) -> Self {
         Self { place, ..self }
     }

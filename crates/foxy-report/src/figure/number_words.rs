@@ -43,7 +43,7 @@ impl<'a> Expression<'a> {
 }
 
 /// The numbers that occur in a text. Each is kept as its digits, without decimal point and commas,
-/// because our text of paper 001 has lost its decimal points.
+/// because the scanned text of paper 001 has lost its decimal points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers(BTreeSet<String>);
 

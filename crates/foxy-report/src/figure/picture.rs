@@ -1,11 +1,11 @@
-//! Draws rows of figures: the paper's values beside ours, and every run.
+//! Draws rows of figures: the paper's values beside the runs' values.
 
 use super::quotes::{in_chart, quote};
 use super::{FigureRow, Place, QuoteKind};
 use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 
 /// Returns the charts of the rows, one for each figure and unit. Leaves out rows without a value of
-/// ours, and charts with nothing to compare.
+/// a run, and charts with nothing to compare.
 pub fn charts(rows: &[FigureRow], quick: bool) -> Vec<Chart> {
     let mut groups: Vec<Vec<&FigureRow>> = Vec::new();
     for row in rows.iter().filter(|row| row.ours.is_some()) {

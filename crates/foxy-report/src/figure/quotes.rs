@@ -23,11 +23,11 @@ pub enum QuoteKind {
     Stated,
     /// The value is computed from numbers in the quoted words.
     Derived,
-    /// The quoted words give only a direction, such as "faster". A number in the table is our
+    /// The quoted words give only a direction, such as "faster". A number in the table is foxy's
     /// interpretation.
     Words,
-    /// The scan of the paper that we compare with lacks the number. Another edition of the paper
-    /// states the number.
+    /// The scan of the paper that `cargo xtask quotes` reads lacks the number. Another edition of
+    /// the paper states the number.
     Edition,
 }
 
@@ -55,7 +55,7 @@ pub struct Quote {
     pub row: String,
     /// The quoted value or range. `None` if the words give only a direction.
     pub value: Option<RangeInclusive<f64>>,
-    /// If all our values lie in this range, they reproduce the quoted value.
+    /// If the values of all runs lie in this range, they reproduce the quoted value.
     pub band: Option<RangeInclusive<f64>>,
     /// How the value was obtained from the paper's words.
     pub kind: QuoteKind,

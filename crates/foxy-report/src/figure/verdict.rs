@@ -1,8 +1,8 @@
-//! Compares our value with the value in the paper (the quote), and gives the verdict by fixed
+//! Compares the runs' value with the value in the paper (the quote), and gives the verdict by fixed
 //! rules.
 //!
-//! Our value reproduces the paper's value if it lies within a tolerance (the band). Outside the
-//! band, still the shape may agree: the order of the rows, or the direction of a change.
+//! The runs' value reproduces the paper's value if it lies within a tolerance (the band). Outside
+//! the band, still the shape may agree: the order of the rows, or the direction of a change.
 
 use super::quotes::quote;
 use super::{FigureRow, Place, QuoteKind};
@@ -13,19 +13,19 @@ use std::ops::RangeInclusive;
 /// The result of a comparison with the value in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// Our values of all runs lie within the band.
+    /// The values of all runs lie within the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Our value lies outside the band, but the order of the rows or the direction of the change is
-    /// as in the paper.
+    /// The runs' value lies outside the band, but the order of the rows or the direction of the
+    /// change is as in the paper.
     #[serde(rename = "shape only")]
     ShapeOnly,
-    /// Neither value nor shape (order or direction) agrees with the paper. Our value comes from a
-    /// simulation.
+    /// Neither value nor shape (order or direction) agrees with the paper. The runs' value comes
+    /// from a simulation.
     #[serde(rename = "differs")]
     Differs,
-    /// Neither value nor shape (order or direction) agrees with the paper. Our value was measured
-    /// on a present-day machine.
+    /// Neither value nor shape (order or direction) agrees with the paper. The runs' value was
+    /// measured on a present-day machine.
     #[serde(rename = "different today")]
     DifferentToday,
     /// The paper gives no value to compare with.
@@ -74,7 +74,7 @@ impl FigureRow {
         let ends = quote.value.as_ref().map(|range| (*range.start(), *range.end()));
         let row = Self { range: ends.filter(|(low, high)| low < high), ..row };
         let row = row.against(middle, band);
-        // For such a row the paper gives only words, so our value cannot reproduce a number.
+        // For such a row the paper gives only words, so a run's value cannot reproduce a number.
         match (row.verdict, row.quote) {
             (Verdict::Reproduced, Some(QuoteKind::Words)) => row.only_shape(),
             _ => row,
@@ -85,7 +85,7 @@ impl FigureRow {
         Self { verdict: Verdict::ShapeOnly, ..self }
     }
 
-    /// Compares the row with the quoted value. The verdict is `reproduced` if our values of all
+    /// Compares the row with the quoted value. The verdict is `reproduced` if the values of all
     /// runs lie in `band`.
     pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
         self.quoted = Some(quoted);
@@ -125,7 +125,7 @@ impl FigureRow {
         self
     }
 
-    /// Sets the verdict of a ratio, such as a gain. The direction agrees with the paper if our
+    /// Sets the verdict of a ratio, such as a gain. The direction agrees with the paper if the
     /// values of all runs lie on the same side of 1 as the quoted ratio.
     pub fn gain(self) -> Self {
         let holds = match (self.quoted, self.low, self.high) {
@@ -137,7 +137,7 @@ impl FigureRow {
     }
 }
 
-/// Compares the order of the rows by our values with their order by the quoted values. A row
+/// Compares the order of the rows by the runs' values with their order by the quoted values. A row
 /// outside its band becomes `shape only` if it is in the right order to all other rows. Otherwise
 /// its note names the rows to which its order is reversed.
 pub fn judge_order(rows: &mut [FigureRow]) {

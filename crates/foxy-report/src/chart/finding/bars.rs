@@ -1,5 +1,5 @@
-//! Computes the finding of a chart of bars. The finding ranks the groups, or compares our values
-//! with a paper's, or compares each series with a base.
+//! Computes the finding of a chart of bars. The finding ranks the groups, or compares the run's
+//! values with a paper's, or compares each series with a base.
 
 use super::super::Bars;
 use super::{
@@ -36,7 +36,7 @@ fn of_groups<'a>(groups: &'a [String], bars: &Bars) -> Vec<Item<'a>> {
     groups.iter().zip(&bars.values).filter_map(item).collect()
 }
 
-/// Compares our value with the paper's in each group.
+/// Compares the run's value with the paper's in each group.
 fn beside_paper(groups: &[String], quoted: &Bars, ours: &Bars, unit: &str) -> String {
     let values = groups.iter().zip(quoted.values.iter().zip(&ours.values));
     let pairs: Vec<(&str, &Value, &Value, Value)> = values

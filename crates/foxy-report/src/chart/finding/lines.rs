@@ -1,5 +1,5 @@
 //! Computes the finding of a chart of lines. The finding ranks the lines at both ends of the x
-//! axis, or by their means or percentiles. It also compares a paper's points with our lines.
+//! axis, or by their means or percentiles. It also compares a paper's points with the run's lines.
 
 use super::super::{Axis, Spacing};
 use super::{Better, Chart, Item, Line, Look, Value, better, quantity, ranking, ratio, times};
@@ -172,8 +172,8 @@ fn place_words(place: f64, axis: &Axis) -> String {
     }
 }
 
-/// Compares each quoted point with the value of our line of the same name. If we have a single
-/// line, each quoted point belongs to it.
+/// Compares each quoted point with the value of the run's line of the same name. If the run has a
+/// single line, each quoted point belongs to it.
 fn beside_paper(chart: &Chart, lines: &[Line]) -> String {
     let plain = |name: &str| {
         let name = name.strip_prefix("paper: ").or(name.strip_prefix("foxy: ")).unwrap_or(name);
