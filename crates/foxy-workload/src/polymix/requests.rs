@@ -174,8 +174,8 @@ mod tests {
         assert_ne!(starts(1), starts(2));
     }
 
-    /// Totals of starts with their images, about 2.9 requests per start. Only the starts are
-    /// independent of each other.
+    /// Totals of starts (requests for a page or single document) with their images, about 2.9
+    /// requests per start. The requests of one start depend on each other.
     #[derive(Default)]
     struct Seen {
         requests: f64,
