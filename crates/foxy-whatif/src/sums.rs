@@ -1,5 +1,5 @@
-//! Weighted sums over the sampled requests, apart for each group of keys. The differences between
-//! the groups show how uncertain a sum is.
+//! Weighted sums over the sampled requests, separately for each group of keys. The differences
+//! between the groups show how uncertain a sum is.
 
 use crate::curve::Estimate;
 
@@ -69,7 +69,8 @@ pub fn bytes(amount: &Amount) -> f64 {
     amount.bytes
 }
 
-/// Estimates `known + (plus - minus) / whole`.
+/// Estimates the share of hits of a cache: `known + (plus - minus) / whole`. `known` is the share
+/// of another cache, `plus` are the misses of that cache, and `minus` those of this cache.
 pub fn difference(
     (plus, minus): (&GroupSums, &GroupSums),
     of: fn(&Amount) -> f64,
@@ -80,7 +81,7 @@ pub fn difference(
     Estimate::new(value, half_width(uncertain, whole))
 }
 
-/// Estimates `1 - missed / asked`.
+/// Estimates the share of requests or bytes that hit: `1 - missed / asked`.
 pub fn hit_share((missed, asked): (&GroupSums, &GroupSums), of: fn(&Amount) -> f64) -> Estimate {
     let whole = of(&asked.total).max(f64::MIN_POSITIVE);
     let ratio = of(&missed.total) / whole;
