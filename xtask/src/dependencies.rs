@@ -1,11 +1,11 @@
-//! Checks that our crates depend on each other only as the table `ALLOWED` permits. `cargo
+//! Checks that foxy's crates depend on each other only as the table `ALLOWED` permits. `cargo
 //! metadata` gives the real dependencies.
 
 use crate::workspace;
 use serde_json::Value;
 
-/// Each of our crates, with our crates that it may depend on. A new pair is a design decision: see
-/// ARCHITECTURE.md.
+/// Each of foxy's crates, with the crates of foxy that it may depend on. A new pair is a design
+/// decision: see ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 18] = [
     ("foxy-base", &[]),
     ("foxy-http", &[]),
@@ -58,7 +58,7 @@ const NEVER_NORMAL: [&str; 3] = ["foxy", "foxy-testkit", "foxy-torture"];
 /// Crates that `cargo package` must accept, so that other programs can embed the store.
 const PACKAGED: [&str; 3] = ["foxy-base", "foxy-device", "foxy-store"];
 
-/// Checks every normal dependency between our crates against the table `ALLOWED`. Leaves out
+/// Checks every normal dependency between foxy's crates against the table `ALLOWED`. Leaves out
 /// dev-dependencies, which only tests use.
 pub fn check() -> Result<String, String> {
     let metadata = workspace::metadata()?;
