@@ -10,7 +10,7 @@ const MDBOOK: &str = "mdbook@0.5.4";
 
 /// Parts of the book: a title, and the documents in `docs/` that belong to it.
 const PARTS: [(&str, &[&str]); 4] = [
-    ("For operators", &["moving", "configuration", "operation", "errors", "limits"]),
+    ("For operators", &["moving", "configuration", "operation", "fleet", "errors", "limits"]),
     ("HTTP", &["conformance", "clauses", "http-hazards"]),
     ("Storage", &["store", "store-format", "proofs"]),
     ("The lab", &["lab", "comparing", "workloads", "wpb", "leap", "figures"]),

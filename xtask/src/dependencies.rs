@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Each of foxy's crates, with the crates of foxy that it may depend on. A new pair is a design
 /// decision: see ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("foxy-base", &[]),
     ("foxy-http", &[]),
     ("foxy-device", &["foxy-base"]),
@@ -16,6 +16,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("foxy-rules", &["foxy-base"]),
     ("foxy-authority", &["foxy-base"]),
     ("foxy-proxy", &["foxy-authority", "foxy-rules", "foxy-store", "foxy-http", "foxy-base"]),
+    ("foxy-fleet", &["foxy-proxy", "foxy-http", "foxy-base"]),
     ("foxy-workload", &["foxy-base"]),
     ("foxy-report", &["foxy-base"]),
     ("foxy-log", &["foxy-base"]),
@@ -134,6 +135,7 @@ mod tests {
         for (from, to) in [
             ("foxy-store", "foxy-http"),
             ("foxy-lab", "foxy-proxy"),
+            ("foxy-proxy", "foxy-fleet"),
             ("foxy-lab-cli", "foxy-proxy"),
             ("foxy-cli", "foxy-lab"),
             ("foxy-torture", "foxy"),

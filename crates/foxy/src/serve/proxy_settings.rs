@@ -31,6 +31,7 @@ pub fn proxy_settings(
         access,
         acme: _,
         parents,
+        fleet: _,
         disk,
         memory,
         timeouts,

@@ -7,6 +7,7 @@ mod environment;
 pub mod exposure;
 mod file;
 pub mod flags;
+pub mod fleet;
 pub mod kind;
 pub mod listen_address;
 pub mod origins;

@@ -4,6 +4,7 @@
 
 use super::complaint::{Complaint, Complaints, Source};
 use super::exposure;
+use super::fleet;
 use super::kind::Preset;
 use super::listen_address::ListenAddress;
 use super::rows::{self, Acme, DiskCache, Network, Settings, Written};
@@ -77,6 +78,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(stores(settings, written));
     complaints.extend(client_tls(settings, written));
     complaints.extend(acme(settings, written));
+    complaints.extend(fleet::complaint(settings, written));
     complaints.extend(interception(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(unused_policy(settings, written));
@@ -95,10 +97,12 @@ fn complaint(written: &Written, key: &str, message: String) -> Complaint {
 /// Returns all listening addresses with the names of their settings.
 fn listeners(settings: &Settings) -> Vec<(&'static str, &ListenAddress)> {
     let Network { listen, listen_tls, listen_transparent, admin, .. } = &settings.network;
+    let nodes = &settings.fleet.listen;
     let all = [
         ("listen", listen),
         ("listen-tls", listen_tls),
         ("listen-transparent", listen_transparent),
+        ("fleet.listen", nodes),
         ("admin", admin),
     ];
     all.into_iter().flat_map(|(key, list)| list.iter().map(move |address| (key, address))).collect()
@@ -130,7 +134,7 @@ fn crossed_watermarks(settings: &Settings, written: &Written) -> Option<Complain
 fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let (key, address) = listeners(settings)
         .into_iter()
-        .find(|(key, address)| *key != "admin" && address.is_exposed())?;
+        .find(|(key, address)| !matches!(*key, "admin" | "fleet.listen") && address.is_exposed())?;
     let mut complaint =
         complaint(written, key, exposure::refusal(settings, address, key == "listen-tls")?);
     if matches!(complaint.source, Some(Source::Environment(_))) {

@@ -149,6 +149,8 @@ fn contradictions_are_refused_with_their_place() {
             "f:2:6: `acme.directory` needs host names; list them in `acme.names`",
         ),
         ("acme.ca = \"a\"", "f:1:6: `acme.ca` does nothing without `acme.directory`"),
+        ("fleet.node = \"a\"", "f:1:7: `fleet.node` needs `fleet.members`; give it"),
+        ("fleet.ca = \"a\"", "f:1:7: `fleet.ca` does nothing without `fleet.node`"),
         ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` but 0 × `tls-key`; give one"),
         (
             "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",
@@ -198,4 +200,17 @@ fn rules_name_parents_and_origins_that_the_settings_list() {
         let found = message.split_once("rule `rule-1`: ").map_or(message, |(_, found)| found);
         assert_eq!(found, expected, "{settings} {upstream}");
     }
+}
+
+#[cfg(feature = "fleet")]
+#[test]
+fn a_fleet_has_this_node_as_a_member() {
+    let rest = "fleet.listen = \"127.0.0.1:3130\"\nfleet.certificate = \"c\"\nfleet.key = \"k\"\n\
+                fleet.ca = \"ca\"\nfleet.members = [\"a https://10.0.0.1:3130\"]\n";
+    assert!(resolved(&format!("{rest}fleet.node = \"a\"")).is_ok());
+    let refused = resolved(&format!("{rest}fleet.node = \"b\"")).expect_err("another node");
+    let expected = "f:5:7: `fleet.members`: the members do not include this node, `b`";
+    assert!(refused.starts_with(expected), "{refused}");
+    let refused = resolved("fleet.members = [\"a 10.0.0.1:3130\"]").expect_err("no URL");
+    assert!(refused.contains("a node's URL is https://HOST:PORT"), "{refused}");
 }

@@ -116,6 +116,7 @@ macro_rules! chapters {
 mod access;
 mod acme;
 mod cache;
+mod fleet;
 mod limits;
 mod network;
 mod operation;
@@ -133,6 +134,7 @@ chapters! {
     access: access::Access, WrittenAccess;
     acme: acme::Acme, WrittenAcme;
     parents: parents::ParentProxies, WrittenParentProxies;
+    fleet: fleet::FleetChapter, WrittenFleetChapter;
     disk: cache::DiskCache, WrittenDiskCache;
     memory: cache::Memory, WrittenMemory;
     timeouts: limits::Timeouts, WrittenTimeouts;

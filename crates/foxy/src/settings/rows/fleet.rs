@@ -1,0 +1,33 @@
+//! Settings of the chapter "Fleet".
+
+use super::super::fleet::{member, member_name};
+use super::super::kind::{Kind, Preset, Setting};
+use super::super::listen_address::ListenAddress;
+use std::path::PathBuf;
+
+settings! {
+    struct FleetChapter, written as WrittenFleetChapter in fleet, chapter "Fleet";
+
+    /// Name of this node among `fleet.members` ([Fleet](fleet.md)).
+    node: optional String = "fleet.node" flag "fleet-node",
+        text(member_name, "NAME", "a"), Nothing("foxy has no fleet");
+
+    /// All nodes of the fleet with their URLs for other nodes, the same list at each node. Keys
+    /// spread by weight.
+    members: given Vec<String> = "fleet.members" flag "fleet-member",
+        texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
+
+    /// Addresses where other nodes connect.
+    listen: given Vec<ListenAddress> = "fleet.listen" flag "fleet-listen", Listen, Fixed("off");
+
+    /// File in PEM with this node's certificate chain. Its DNS name is the node's name.
+    certificate: optional PathBuf = "fleet.certificate" flag "fleet-certificate",
+        File, Nothing("`fleet.node` needs it");
+
+    /// File in PEM with the private key of `fleet.certificate`.
+    key: optional PathBuf = "fleet.key" flag "fleet-key",
+        File, Nothing("`fleet.node` needs it");
+
+    /// Files in PEM with the certificate authorities of the nodes' certificates.
+    ca: given Vec<PathBuf> = "fleet.ca" flag "fleet-ca", Files, Fixed();
+}
