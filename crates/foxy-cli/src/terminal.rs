@@ -67,7 +67,7 @@ pub fn pass_on(listener: Listener) {
     LISTENER.get_or_init(|| listener);
 }
 
-/// Writes a message to stderr if messages of this level are enabled.
+/// Writes a message to stderr, and passes it to the listener, if messages of its level are enabled.
 pub fn report(level: Level, text: &str) {
     if level as u8 <= LEAST.load(Ordering::Relaxed) {
         if let Some(listener) = LISTENER.get() {

@@ -31,8 +31,8 @@ pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Locks the folder without creating a lock file. Returns `None` if the file system does not
-/// support locks.
+/// Locks the folder without creating a lock file. Fails if another foxy has locked it. Returns
+/// `None` if the folder cannot be opened or locked.
 pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     match file.try_lock() {

@@ -193,7 +193,7 @@ fn is_complete(request: &[u8]) -> bool {
 }
 
 /// Returns the length of an answer with its head, or `None` if the head is not complete. Fails if
-/// the answer does not give the length of its body.
+/// the head is too long, or does not give the length of the body.
 fn answer_length(answer: &[u8]) -> io::Result<Option<usize>> {
     const FIELD: &[u8] = b"\r\ncontent-length:";
     let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {

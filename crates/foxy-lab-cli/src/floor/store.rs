@@ -149,7 +149,7 @@ impl LogFile {
     }
 
     /// Forgets the answers that the next two writes overwrite. So a reader that has just found an
-    /// answer still reads its bytes.
+    /// answer can still read its bytes.
     fn evict(&self, state: &mut StoreState) {
         let end = state.start + state.batch.len() as u64 + 2 * BATCH;
         while let Some((position, _)) = state.order.front()

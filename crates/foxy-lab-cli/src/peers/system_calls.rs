@@ -17,8 +17,8 @@ impl SystemCalls {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let counter = command.spawn().map_err(|error| format!("this needs perf ({error})"))?;
         let mut counter = Self { counter };
-        // Waits until perf has attached to the processes. If perf has no permission to do so, it
-        // ends during this wait.
+        // Gives perf time to attach to the processes. If perf has no permission to do so, it ends
+        // during this wait.
         std::thread::sleep(Duration::from_millis(300));
         match counter.counter.try_wait() {
             Ok(None) => Ok(counter),

@@ -77,7 +77,7 @@ impl RingWriter {
     }
 }
 
-/// Writes the head of a new ring, unless the file is a ring of this size already.
+/// Makes the file an empty ring, unless it is a ring of this size already.
 fn prepare(file: &File, geometry: Geometry) -> io::Result<()> {
     if Geometry::read(file)? == Some(geometry) {
         return Ok(());

@@ -106,7 +106,7 @@ impl Hits {
     }
 
     /// Returns the time at which the waiting reads must start, even if the batch is not full.
-    /// Returns `None` while another batch is in flight.
+    /// Returns `None` if no read waits, or another batch is in flight.
     pub fn deadline(&self) -> Option<Instant> {
         let (batch, first) = (self.batch?, self.waiting.front()?);
         self.reading.is_empty().then(|| first.asked + batch.patience)

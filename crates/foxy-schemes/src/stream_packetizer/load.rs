@@ -89,7 +89,7 @@ impl StreamPacketizer {
     }
 
     /// Finishes the reading of the checkpoint. The checkpoint counts as complete only if the last
-    /// close wrote it and all of its pages are valid.
+    /// close wrote it, all of its pages are valid, and the file has its full size.
     fn checkpoint_loaded(&mut self, out: &mut Outbox) {
         let loading = std::mem::take(&mut self.loading);
         let mut listed = loading.listed;

@@ -134,8 +134,8 @@ impl SyntheticGenerator<'_> {
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// Draws an earlier fetch and returns its page. Returns `None` if no drawn distance leads to an
-    /// earlier fetch, and a new page is still allowed.
+    /// Draws an earlier fetch and returns its page. If no drawn distance leads to an earlier fetch,
+    /// returns `None`, or the newest page if no new page is allowed.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..MAX_TRIES.min(past as u32) {

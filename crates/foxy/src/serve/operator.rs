@@ -136,7 +136,8 @@ impl Operator {
     }
 
     /// Starts the new process, gives it the stores, and finishes the connections of this process.
-    /// Returns `None` if this process has finished, and an operator if this process serves again.
+    /// Returns `None` if this process has finished, and an operator if this process serves on or
+    /// again.
     async fn upgrade(self, wish: UpgradeWish) -> Result<Option<Operator>, Failure> {
         let UpgradeWish { binary, reply } = wish;
         let successor = match self.prepare(binary).await {
@@ -191,7 +192,8 @@ impl Operator {
         }
     }
 
-    /// Starts the new process, and waits until it asks for the stores.
+    /// Starts the new process, and waits until it asks for the stores. Fails if this takes too
+    /// long.
     async fn prepare(&self, binary: Option<String>) -> Result<Successor, NotUpgraded> {
         if let Err(why) = settings::can_be_read_again(self.parts.reloader.file().as_deref()) {
             return Err(NotUpgraded::UnreadableSettings(why.to_string()));

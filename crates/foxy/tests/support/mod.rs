@@ -110,7 +110,7 @@ impl Foxy {
         children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
     }
 
-    /// Waits up to two minutes for a line of standard error that contains `part`.
+    /// Waits for a line of standard error that contains `part`, up to two minutes for each line.
     pub fn report_containing(&mut self, part: &str) {
         let mut seen = String::new();
         loop {

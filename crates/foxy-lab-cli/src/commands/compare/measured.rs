@@ -216,8 +216,8 @@ impl MeasuredProxy<'_> {
         }
     }
 
-    /// Waits until the proxy has written its data, syncs the file system, and drops the page cache.
-    /// Later hits then come from the disk.
+    /// Gives the proxy two seconds to write its data, syncs the file system, and drops the page
+    /// cache. Later hits then come from the disk.
     fn forget(&self, notes: &mut Vec<String>) {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);

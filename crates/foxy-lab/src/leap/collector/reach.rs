@@ -42,8 +42,8 @@ impl Reach {
         self != Self::Offline || is_near(address)
     }
 
-    /// Returns the address of a host without a name look-up. Returns `None` if the name must be
-    /// looked up.
+    /// Returns the address of a host, or a refusal, if this needs no name look-up. Returns `None`
+    /// if the name must be looked up.
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let address = match bare.parse() {

@@ -170,8 +170,8 @@ pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// Returns the noise floor of a class of requests. Returns `None` for a class in which only one
-/// path had a hit.
+/// Returns the noise floor of a class of requests. Returns `None` without pairs of equal paths, and
+/// for a class in which only one path had a hit.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],

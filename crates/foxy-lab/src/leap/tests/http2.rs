@@ -90,7 +90,7 @@ fn resets() -> SocketAddr {
                         let mut body = respond.send_response(head, false).expect("sent");
                         body.send_data(Bytes::from_static(b"half"), false).expect("sent");
                         tokio::spawn(async move {
-                            // Waits until the kernel has sent the bytes. An immediate reset would
+                            // Gives the kernel time to send the bytes. An immediate reset would
                             // discard them.
                             tokio::time::sleep(Duration::from_millis(20)).await;
                             body.send_reset(Reason::INTERNAL_ERROR);

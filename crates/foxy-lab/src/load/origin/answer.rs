@@ -190,7 +190,7 @@ const fn of_object(
 }
 
 /// Returns the offset and the length of the requested range `bytes=FIRST-[LAST]`. Returns `None` if
-/// the range is invalid, if there are several, or if `If-Range` names another tag.
+/// the range is missing or invalid, if there are several, or if `If-Range` names another tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;

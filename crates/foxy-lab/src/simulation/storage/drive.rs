@@ -157,7 +157,7 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     }
 
     /// Waits until fewer requests are in progress than the limits allow. Returns whether the engine
-    /// did any work.
+    /// did any work, and fails if it cannot go on.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
         while self.reads >= self.setup.reads_at_once || self.writes >= self.setup.writes_at_once {

@@ -60,8 +60,8 @@ pub enum Opening {
     Tls,
 }
 
-/// Reads until the first bytes show the protocol. Returns `None` at the end of the connection or
-/// after `limit`.
+/// Reads until the first bytes show the protocol. Returns `None` at the end of the connection or if
+/// no byte arrives within `limit`.
 pub async fn opening(
     stream: &mut TcpStream,
     input: &mut BytesMut,

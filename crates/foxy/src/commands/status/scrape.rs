@@ -13,7 +13,8 @@ struct Sample {
 }
 
 impl Sample {
-    /// Reads a line such as `foxy_x_total{a="b"} 1`. Returns `None` if the line is a comment.
+    /// Reads a line such as `foxy_x_total{a="b"} 1`. Returns `None` if the line is a comment or
+    /// malformed.
     fn read(line: &str) -> Option<Self> {
         let (series, value) = line.rsplit_once(' ').filter(|_| !line.starts_with('#'))?;
         let (name, labels) = series.split_once('{').unwrap_or((series, "}"));

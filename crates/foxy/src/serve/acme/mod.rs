@@ -74,7 +74,7 @@ impl NameState {
 }
 
 impl AcmeKeeper {
-    /// Returns `None` if the settings name no authority.
+    /// Creates the keeper. Returns `None` if the settings name no authority.
     pub fn new(
         reloader: Rc<Reloader>,
         directory_tls: OriginTls,

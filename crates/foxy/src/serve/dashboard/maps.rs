@@ -113,8 +113,8 @@ pub async fn keep(maps: &StoreMaps, stores: &[(String, StoreHandle)]) {
     }
 }
 
-/// Returns a map of the store. Returns `None` if its scheme has no layout. Adds the time of all
-/// steps to `work`.
+/// Returns a map of the store. Returns `None` if its scheme has no layout, or the store does not
+/// answer. Adds the time of all steps to `work`.
 async fn survey(store: &StoreHandle, work: &mut Duration) -> Option<Survey> {
     let mut survey = visit(store, |layout| layout.begin_survey()).await?;
     loop {

@@ -102,8 +102,8 @@ impl Dashboard {
         value
     }
 
-    /// Returns a map or stored objects. Returns `None` for a store or segment that does not exist,
-    /// and for other data.
+    /// Returns a map, its snapshots or stored objects. Returns `None` if there are none, such as
+    /// for an unknown store, and for other data.
     pub async fn storage(&self, wanted: DataRequest) -> Option<Value> {
         match wanted {
             DataRequest::Map { store, after } => {

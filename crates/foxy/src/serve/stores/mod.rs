@@ -93,8 +93,8 @@ impl RunningStore {
         Ok(())
     }
 
-    /// Waits until the store can serve, then records its size. For a store that rebuilds its index,
-    /// waits only until the time `patience`.
+    /// Waits until the store can serve, then records its size and locks its file. For a store that
+    /// rebuilds its index, waits only until the time `patience`. Fails if the store is unusable.
     fn wait_until_usable(&mut self, patience: Instant) -> Result<(), Failure> {
         let handle = self.shard.handle();
         let folder = &self.facts.folder;

@@ -49,8 +49,8 @@ impl Predecessor {
         Some((Self { link: Arc::new(link), has_ended }, sockets))
     }
 
-    /// Tells the old process that this process is ready. Waits until the old process has closed its
-    /// stores or has ended.
+    /// Tells the old process that this process is ready. Waits up to [`CLOSE_LIMIT`] until the old
+    /// process has closed its stores or has ended.
     pub fn wait_for_stores(&self) -> Result<(), Failure> {
         self.link.tell(&Message::TakesClients);
         self.link.tell(&Message::Ready);

@@ -48,7 +48,7 @@ impl Drop for Successor {
 
 impl Successor {
     /// Starts the new process with the arguments of this process, and passes it the listening
-    /// sockets. Waits until the new process is ready to open the stores.
+    /// sockets. Waits up to [`START_LIMIT`] until the new process is ready to open the stores.
     pub fn start(
         named: Option<&str>,
         sockets: &[(Purpose, SharedListener)],
@@ -96,8 +96,8 @@ impl Successor {
         }
     }
 
-    /// Tells the new process that it may open the stores, and waits until it serves. Later events
-    /// of the new process arrive at the returned receiver.
+    /// Tells the new process that it may open the stores, and waits up to [`OPEN_LIMIT`] until it
+    /// serves. Later events of the new process arrive at the returned receiver.
     pub fn take_over(mut self) -> Result<UnboundedReceiver<SuccessorNews>, NotUpgraded> {
         self.link.tell(&Message::TakeStores);
         self.wait_for(&Message::Serving, OPEN_LIMIT, NotUpgraded::OpenTooSlow)?;

@@ -93,7 +93,8 @@ impl SquidAcls {
         list.looks_up |= looks_up && matches!(kind, "dstdomain" | "dstdom_regex");
     }
 
-    /// Returns the networks of an ACL of client addresses. Returns `None` for another type of ACL.
+    /// Returns the networks of an ACL of client addresses. Returns `None` for another type of ACL,
+    /// or if a value cannot be converted.
     pub fn clients(&self, name: &str) -> Option<Vec<String>> {
         let AclMeaning::Branches { branches, lost } = self.meaning(name).ok()? else { return None };
         let clients = branches.iter().map(|facets| facets.get("client"));

@@ -73,8 +73,8 @@ pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
 }
 
 /// Translates an expression that Squid matches against the host. The result matches the same
-/// requests by their whole URL. Returns `None` unless the expression is literal text, with or
-/// without `^` and `$`.
+/// requests by their whole URL. Returns `None` unless the expression is a literal part of a host
+/// name, with or without `^` and `$`.
 pub fn host_regex(posix: &str, ignore_case: bool) -> Option<String> {
     let text = posix.strip_prefix('^').unwrap_or(posix);
     let start = if text.len() < posix.len() { "" } else { "[^/:]*" };
@@ -89,7 +89,7 @@ pub fn host_regex(posix: &str, ignore_case: bool) -> Option<String> {
 }
 
 /// Translates an expression for a header field into a pattern of a rule. Returns `None` unless the
-/// expression is literal text, with or without `^` and `$`.
+/// expression is literal text, with or without `^` and `$`, or `.` or `.+`.
 pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
     let start = if posix.starts_with('^') { "" } else { "*" };
     let end = if posix.ends_with('$') && !posix.ends_with(r"\$") { "" } else { "*" };
