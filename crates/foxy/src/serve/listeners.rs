@@ -237,7 +237,7 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
 }
 
 /// Calls `bind` for each TCP address of `address`, and returns the results. If the machine has no
-/// IPv6, ignores IPv6 addresses that only `localhost` or `:PORT` implies.
+/// IPv6, leaves out the IPv6 address of `localhost`, and uses IPv4 alone for `:PORT`.
 fn tcp<T>(
     address: &ListenAddress,
     mut bind: impl FnMut(SocketAddr) -> std::io::Result<T>,

@@ -51,7 +51,7 @@ impl fmt::Display for AnswerCounts {
 
 /// Returns whether the share of errors has risen suddenly. The share of errors among all requests
 /// after the reload must be at least twice the share before, and more than 5 percentage points
-/// higher.
+/// higher. There must also be [`LEAST_ERRORS`] errors.
 fn have_jumped(before: AnswerCounts, after: AnswerCounts) -> bool {
     let share = |counts: AnswerCounts| counts.errors as f64 / counts.requests.max(1) as f64;
     let (old, new) = (share(before), share(after));
@@ -75,9 +75,9 @@ impl EarlierCounts {
     }
 }
 
-/// Watches errors after the reload `number`, and takes the reload back if their number rises
-/// suddenly. `before` counts the requests and errors in the time before the reload. Returns the
-/// outcome as JSON.
+/// Watches errors after the reload `number`, for [`WATCH_TIME`] or until a later reload, and takes
+/// the reload back if their number rises suddenly. `before` counts the requests and errors in the
+/// time before the reload. Returns the outcome as JSON.
 pub async fn watch(
     reloader: Rc<Reloader>,
     gauges: Gauges,

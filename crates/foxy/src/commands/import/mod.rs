@@ -175,7 +175,8 @@ fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, F
 }
 
 /// Removes the parts of the draft that `foxy check` would refuse, and reports their directives as
-/// leftovers (directives that are not converted).
+/// leftovers (directives that are not converted). If the draft is an open proxy, its listeners
+/// accept this machine alone.
 fn make_valid(draft: &mut ImportDraft) -> Result<(), Failure> {
     let machine = Machine { environment: Vec::new(), ..Machine::look() };
     loop {

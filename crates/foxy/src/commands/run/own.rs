@@ -103,9 +103,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// Returns default settings without an access log. Ignores the configuration file and the
-/// environment variables, because they are for `foxy serve`. The second value is the folder of the
-/// usual store. It is `None` if the arguments name a store.
+/// Returns the settings: flags, otherwise defaults, without an access log. Ignores the
+/// configuration file and the environment variables, because they are for `foxy serve`. The second
+/// value is the folder of the usual store. It is `None` if the arguments name a store.
 fn settings(
     matches: &ArgMatches,
     machine: &Machine,

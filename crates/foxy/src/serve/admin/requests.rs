@@ -111,7 +111,7 @@ pub struct Purged {
 
 impl Purged {
     /// Returns the result as JSON. `texts` are the names in the request, and `scopes` is the number
-    /// of scopes that these names mean.
+    /// of purges for which they stand.
     pub fn as_json(&self, texts: &[String], scopes: usize, strength: Strength) -> Value {
         let mut body = json!({
             "purged": if self.number.is_some() { scopes } else { 0 },

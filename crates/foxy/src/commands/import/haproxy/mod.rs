@@ -117,8 +117,8 @@ impl HaproxyImport {
         self.routes(section);
     }
 
-    /// Converts `verify` and `ca-file` of the `bind` lines. foxy asks the clients of all its TLS
-    /// listeners alike, so all lines with TLS must have the same options.
+    /// Converts `verify`, `ca-file` and `crl-file` of the `bind` lines. foxy asks the clients of
+    /// all its TLS listeners alike, so all lines with TLS must have the same options.
     fn client_certificates(&mut self) {
         let sections = self.sections.iter().filter(|it| matches!(it.kind(), "frontend" | "listen"));
         let lines = sections.flat_map(|section| &section.lines);

@@ -245,8 +245,8 @@ impl Inner {
         stores
     }
 
-    /// Runs a change of `key`. Changes of the same key run one after another, in the order of the
-    /// calls.
+    /// Runs a change of `key`, or refuses it if too many wait. Changes of the same key run one
+    /// after another, in the order of the calls.
     fn change(self: &Arc<Self>, directory: &Directory<Change>, key: Key, change: Change) {
         match directory.begin(key, change) {
             Turn::Now(change) => self.make(key, change),
