@@ -114,7 +114,7 @@ mod tests {
     use std::net::TcpListener;
 
     /// Returns the explanation for a load of ten seconds with `answers` correct answers. `seen`
-    /// changes the report of the load before. The proxy's port is open.
+    /// first changes the report of the load. The proxy's port is open.
     fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mode = Mode::Reverse { host: "origin.test".into() };

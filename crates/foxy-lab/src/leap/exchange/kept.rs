@@ -40,8 +40,9 @@ named! {
     }
 }
 
-/// Whether a copy of the request may use an idle connection. The request must be safe to repeat. If
-/// the server closes the connection, LEAP cannot know whether the request arrived.
+/// Whether a copy of the request may use an idle connection: connections are reused, and the
+/// request has HTTP/1.1 and is safe to repeat. If the server closes the connection, LEAP cannot
+/// know whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11

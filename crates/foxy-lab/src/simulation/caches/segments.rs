@@ -150,8 +150,9 @@ impl SegmentCache {
         }
     }
 
-    /// Looks up a URL whose object has `size` bytes. Stores the object on a miss. A repeated
-    /// look-up is a hit even if the object's size has changed.
+    /// Looks up a URL whose object has `size` bytes. Stores the object on a miss, unless it is
+    /// larger than half of the cache. A repeated look-up is a hit even if the object's size has
+    /// changed.
     pub fn get(&mut self, url: u32, size: u64) {
         let entry = &mut self.entries[url as usize];
         let is_hit = entry.place != SegmentPlace::Absent;
