@@ -98,8 +98,8 @@ fn server(
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path, which leads to an origin without a proxy, reaches the server that the
-/// request names. Also true without a direct path.
+/// Whether the direct path, which has no proxy, leads to the server that the request names. Also
+/// true without a direct path, and if the front accepts any host or public hosts.
 fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
