@@ -19,7 +19,8 @@ pub struct TestParent {
 
 impl TestParent {
     /// Starts a parent proxy that sends the result of `answer` for each request. The parent closes
-    /// the connection after an empty response.
+    /// the connection after an empty response. If the result is a 200 to a CONNECT, the parent
+    /// opens a tunnel to that port of the loopback address.
     pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&heads);

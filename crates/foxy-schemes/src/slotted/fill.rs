@@ -71,8 +71,9 @@ impl Slotted {
         })
     }
 
-    /// If the new record would raise the used space above the high watermark, evicts records. Stops
-    /// when the new record fits below the low watermark.
+    /// If the new record would raise the used space above the high watermark, or the number of
+    /// records above its limit, evicts records. Stops when the new record fits below the low
+    /// watermark and within that limit.
     fn make_room(&mut self, slots: u32, out: &mut Outbox) {
         let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
         let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));

@@ -79,7 +79,7 @@ impl PolyMix4 {
 
     /// Returns how many cachable misses one phase must have before the working set (the documents
     /// that requests repeat) stops growing. It is the number of a top phase: peak rate × 45 %
-    /// misses × 80 % cachable × 4 h.
+    /// misses × 80 % cachable × 4 h, divided by `time_scale`, and at least 1,000.
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)

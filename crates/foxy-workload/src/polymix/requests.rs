@@ -110,8 +110,9 @@ impl PolyMixStream {
         place
     }
 
-    /// Counts the cachable misses that `start` and its images cause. Freezes the working set
-    /// (documents that requests repeat) when the phase has enough of them.
+    /// Counts the cachable misses that `start` and its images cause, if `start` is a plain GET of
+    /// new documents. Freezes the working set (documents that requests repeat) when the phase has
+    /// enough of them.
     fn grow(&mut self, start: &Start) {
         if self.is_frozen() || start.repeat || start.manner != Manner::Basic {
             return;

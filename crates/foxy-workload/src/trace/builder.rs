@@ -47,7 +47,7 @@ impl Builder {
     }
 
     /// Adds a request with a method other than GET. The request receives the size of the last GET
-    /// of its URL. Without such a GET, the request keeps its own size.
+    /// of its URL. Without such a GET, the request keeps its own size, and a HEAD has 0 bytes.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);

@@ -241,7 +241,8 @@ impl Outcome {
 }
 
 impl Load {
-    /// Requests the page that a rule may deny. Returns whether the rule denies it now.
+    /// Requests the page that a rule may deny. Returns whether the rule denies it now, or `None` if
+    /// there is no answer or it has another status.
     fn get_closed(&self) -> Option<bool> {
         let mut connection = Connection::open(self.to.proxy).ok()?;
         let answer = connection.ask(&self.get("/page/closed")).ok()?;

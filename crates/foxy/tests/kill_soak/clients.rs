@@ -159,7 +159,8 @@ impl Client {
         format!("Range: bytes={from}-{end}\r\n")
     }
 
-    /// Sends a request on the open connection, or on a new connection.
+    /// Sends a request on the open connection, or on a new connection. Does nothing if foxy does
+    /// not run.
     pub fn ask(&mut self, ask: &Ask) {
         let place = self.shared.place();
         let Some((address, _)) = place.addresses else { return };

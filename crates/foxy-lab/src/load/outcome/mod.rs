@@ -82,8 +82,8 @@ pub struct LoadReport {
     pub errors: [u64; ErrorCause::ALL.len()],
     /// The times from the planned start of each request to the end of its answer.
     pub latencies: Latencies,
-    /// The time from the first start to the last end. If the run has a time limit, it ends with the
-    /// last correct answer.
+    /// The time from the first start to the last end. If the run has a time limit, it ends at the
+    /// latest at that limit, or at the last correct answer if that came later.
     pub elapsed: Duration,
     /// The time from the first to the last start of a request. `None` if requests have no planned
     /// start times.

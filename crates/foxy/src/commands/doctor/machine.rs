@@ -61,7 +61,8 @@ fn memory_of(wanted: ByteSize, available: Option<ByteSize>) -> Diagnosis {
             format!("{wanted} for responses; the memory of the machine is unknown"),
         );
     };
-    // The process may need 1.75 times the setting `memory`, as docs/operation.md says.
+    // The process may need 1.75 times the setting `memory`. docs/operation.md also names further
+    // memory, which is left out here.
     let needed = ByteSize(wanted.0.saturating_mul(7) / 4);
     let says =
         format!("responses get {wanted}, foxy may need {needed}, the machine has {available}");

@@ -16,7 +16,8 @@ use std::cell::Cell;
 pub struct LastLook(Cell<Option<(foxy_base::Instant, u64)>>);
 
 impl LastLook {
-    /// Returns the mean number of requests per second since the last call.
+    /// Returns the mean number of requests per second since the last call. The first call returns
+    /// 0.
     pub fn rate(&self, now: foxy_base::Instant, requests: u64) -> u64 {
         let last = self.0.replace(Some((now, requests)));
         last.map_or(0, |(then, earlier)| {

@@ -49,7 +49,7 @@ pub fn finish(draft: &mut ImportDraft, zones: &RequestZones) {
     }
 }
 
-/// Adds the rules for the limits of a location.
+/// Adds the rules for the permitted methods and the limits of a location.
 pub fn add_rules(
     draft: &mut ImportDraft,
     zones: &mut RequestZones,
