@@ -68,8 +68,7 @@ pub enum Lifetime {
     Long,
 }
 
-/// Facts about the web object (such as an image) that a record belongs to. The store knows no other
-/// facts about the object.
+/// All that the store knows about the web object (such as an image) to which a record belongs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
     /// The origin server of the object.
@@ -307,8 +306,8 @@ pub enum Find {
 }
 
 /// Answers `get` requests on any thread. A lookup does not wait for the storage scheme's thread or
-/// for the disk. Between its two steps, the caller reads from the disk. The read may take any time,
-/// and the store may change during the read.
+/// for the disk. Between its two steps, [`Lookup::find`] and [`Lookup::verify`], the caller reads
+/// from the disk. The read may take any time, and the store may change during the read.
 pub trait Lookup: Send + Sync {
     /// Returns where to read the record of a key. A lookup finds the records of all puts that the
     /// storage scheme has accepted, or returns `Unsure`.
@@ -344,8 +343,8 @@ pub trait Lookup: Send + Sync {
     }
 }
 
-/// A storage scheme: a state machine that does no IO. A shard (a thread), a simulator or a test
-/// runs the scheme.
+/// A storage scheme: the rules by which a store arranges its records on disk. It is a state machine
+/// without IO, which a shard (a thread), a simulator or a test runs.
 pub trait Scheme {
     /// Opens the store and recovers its records. The caller must call this method once, before all
     /// other methods.
@@ -360,8 +359,8 @@ pub trait Scheme {
     /// has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
     /// Returns all runs of free slots (units of disk space), each as first slot and number of
-    /// slots. From these runs, the lab computes how fragmented the disk is (requirements R31 and
-    /// R32 of `foxy figure requirements`). Storage schemes without slots return nothing.
+    /// slots. The lab computes from them how fragmented the disk is (requirements R31 and R32 of
+    /// `foxy figure requirements`). Storage schemes without slots return nothing.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }

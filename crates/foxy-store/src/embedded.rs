@@ -47,7 +47,8 @@ impl Store {
     /// last opening, the store keeps the records that fit.
     ///
     /// # Errors
-    /// Returns [`OpenError`]. The content of the directory is then unchanged.
+    /// Returns [`OpenError`]. The directory and its lock file may then have been created. A file
+    /// that is not a store of this version is unchanged.
     pub fn open(path: impl AsRef<Path>, size: u64) -> Result<Self, OpenError> {
         let root = Root::open(path.as_ref()).map_err(OpenError::Folder)?;
         let settings = StoreSettings { seed: random::entropy(), ..StoreSettings::with_size(size) };

@@ -1,5 +1,5 @@
-//! Hash maps with [`Key`] as the key. Each map hashes with its own secret. Outsiders choose the
-//! names behind the keys, so they could otherwise cause hash collisions.
+//! Hash maps with [`Key`] as the key. Each map hashes with its own secret. Otherwise outsiders, who
+//! choose the names behind the keys, could cause hash collisions.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};
@@ -52,7 +52,7 @@ impl Hasher for Mixing {
         }
     }
 
-    /// Ignores the length of the key, because all keys have the same length.
+    /// Ignores the length, because all keys have the same length.
     fn write_usize(&mut self, _length: usize) {}
 
     /// Multiplies twice. With some secrets, a single multiplication would give similar hashes to

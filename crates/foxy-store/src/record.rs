@@ -181,8 +181,8 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// Smallest buffer in bytes that a record may share instead of copying its bytes. Buffers of this
-/// size have memory pages of their own, so sharing them wastes no other memory.
+/// Smallest buffer in bytes that a record may share instead of copying its bytes. The allocator
+/// gives such a buffer memory pages of its own, so a shared buffer blocks no other memory.
 const MIN_SHARED_BYTES: usize = 256 << 10;
 
 /// A record may share a buffer if the unused part of the buffer is at most 1/`MAX_UNUSED_SHARE` of

@@ -38,7 +38,7 @@ pub enum SizeWish {
 }
 
 /// The new records that the store defers (keeps only in memory) while it is over its write budget.
-/// The next request of a deferred record causes its write to disk.
+/// A deferred record is written to disk after its next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
     /// Defer records of at least twice the mean record size. They cause most of the written bytes

@@ -6,7 +6,7 @@ use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The abilities of a store at this moment.
+/// The current status of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
     /// The store is being opened. No request succeeds yet.

@@ -1,5 +1,5 @@
-//! A list of bits for maps: a bit for each unit of space. All methods process whole words, because
-//! the map of a large store has hundreds of millions of units.
+//! A list of bits for maps: a bit for each unit of disk space. All methods process whole words of
+//! 64 bits, because a large store has hundreds of millions of units.
 
 use std::ops::Range;
 

@@ -89,7 +89,7 @@ pub struct SegmentPlace {
     pub live_records: u32,
     /// Bytes of all units (see [`Survey::unit_bytes`]) that contain bytes of a live record.
     pub live_bytes: u64,
-    /// Number of live records by their use count, which ends at 3.
+    /// Number of live records by their use count (number of requests). The count stops at 3.
     pub uses: [u32; 4],
     /// For each part of the segment, how much of it live records use: from 0 (nothing) to 9 (all).
     pub strips: [u8; STRIPS],
@@ -106,8 +106,8 @@ impl SegmentPlace {
 /// The fate of a record when its segment is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFate {
-    /// The record was requested often enough for its size, so the store copies it to a new segment,
-    /// as far as it may copy.
+    /// The record was requested often enough for its size. The store copies it to a new segment,
+    /// unless the limit on copied bytes is reached.
     Copied,
     /// The record is lost with its segment.
     Dropped,
@@ -124,7 +124,7 @@ pub struct PlacedRecord {
     pub bytes: u64,
     /// The key, if the index in memory contains it.
     pub key: Option<Key>,
-    /// Number of requests since the record was written, at most 3. Small records begin with more.
+    /// Number of requests since the record was written, at most 3. Small records begin with 1 to 3.
     /// `None` if the scheme does not count requests.
     pub uses: Option<u8>,
     /// The fate of the record when its segment is discarded. `None` if the scheme does not discard
@@ -206,8 +206,8 @@ impl RecordScan {
     }
 }
 
-/// A storage scheme's view of its layout. Each method takes a fraction of a millisecond, whatever
-/// the size of the store.
+/// A view of a storage scheme's layout. Each method takes a fraction of a millisecond, even in a
+/// large store.
 pub trait LayoutView {
     /// Begins a survey.
     fn begin_survey(&self) -> Survey;
@@ -221,5 +221,5 @@ pub trait LayoutView {
     fn locate(&self, record: &PlacedRecord) -> Option<RecordReader>;
 }
 
-/// Looks at the layout, on the thread that may use it.
+/// A function that looks at the layout, on the thread that may use the layout.
 pub type LayoutVisit = Box<dyn FnOnce(&dyn LayoutView) + Send>;

@@ -18,7 +18,8 @@ pub struct RecordSize {
     pub bytes: u64,
 }
 
-/// The records of a storage scheme, as an array in memory. Each array has a view of its layout.
+/// The records of a storage scheme, as an array in memory. Every implementation is also a
+/// [`LayoutView`].
 pub trait RecordArray {
     /// Begins a survey of the files that records share.
     fn survey(&self) -> Survey;

@@ -23,13 +23,14 @@ const MIN_SEGMENT_BYTES: u64 = 64 << 10;
 const MAX_SEGMENT_BYTES: u64 = 16 << 20;
 const WANTED_SEGMENTS: u64 = 1024;
 
-/// A hole is space inside a segment that no live record uses. Holes are grouped by size: the size
-/// of a hole of group `n` is at least `least_hole` * 2^n, and below twice this size.
+/// The holes of one group. A hole is space inside a segment that no live record uses. Holes are
+/// grouped by size: the size of a hole of group `n` is at least `least_hole` * 2^n, and below twice
+/// this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoleCount {
-    /// Number of free gaps of this size.
+    /// Number of holes in the group.
     pub holes: u64,
-    /// Bytes of all free gaps of this size.
+    /// Bytes of all holes in the group.
     pub bytes: u64,
 }
 
@@ -75,7 +76,7 @@ pub struct Survey {
     pub segment_bytes: u64,
     /// The smallest amount of space that the survey tells apart, in bytes.
     pub unit_bytes: u64,
-    /// The name of each log or area. Each place belongs to one.
+    /// The name of each log or area to which a place can belong.
     pub areas: &'static [&'static str],
     /// The files that records share, in the order of their numbers.
     pub files: Vec<SharedFile>,
@@ -206,8 +207,8 @@ impl Survey {
         end - at
     }
 
-    /// Adds a live record that uses `bytes` bytes in these pieces. A piece outside of the files
-    /// counts as apart.
+    /// Adds a live record that uses `bytes` bytes in these pieces. Pieces outside of the files are
+    /// added to `apart`.
     pub(super) fn add_record(&mut self, bytes: u64, pieces: impl Iterator<Item = FilePart>) {
         let (mut placed, mut first) = (0, None);
         for FilePart { file, start, bytes } in pieces {
@@ -270,7 +271,7 @@ impl Survey {
 }
 
 /// Divides the space of a file into places. In a single file with a write head, the age of a place
-/// counts the places that the head has passed since.
+/// is the number of places that the head passed later.
 fn places_of(
     file: &SharedFile,
     segment_bytes: u64,

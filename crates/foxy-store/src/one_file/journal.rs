@@ -138,7 +138,8 @@ pub fn decode(
     Ok(content)
 }
 
-/// Number of attempts to read a journal half. After that, the half counts as lost.
+/// Number of attempts to read a journal half. After the last failed attempt, the half counts as
+/// lost.
 pub const MAX_READS: u32 = 3;
 
 /// Returns the content of the active journal half, which has `length` bytes. Returns `None` if the

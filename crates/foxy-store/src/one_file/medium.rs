@@ -35,9 +35,9 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages of the medium, which contain the superblocks of a store. If
-    /// another program such as `mkswap` wrote one of these pages of a device, the device belongs to
-    /// that program.
+    /// Finds out from the first two pages of the medium whether it contains a store. If another
+    /// program such as `mkswap` wrote one of these pages of a device, the device belongs to that
+    /// program.
     pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
         let (first, second) = pages.split_at(pages.len().min(PAGE));
         let by_another = || {

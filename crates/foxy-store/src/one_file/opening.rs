@@ -11,14 +11,15 @@ use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
+/// The kinds of medium that may contain the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumWish {
     File,
     FileOrBlockDevice,
 }
 
-/// When to sync an existing file for the first time. The sync is needed after the kill of a
-/// process: a power failure could still lose data that is readable now.
+/// When to sync an existing file for the first time. The sync is needed because an earlier process
+/// may have been killed: a power failure could still lose data that is readable now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
     /// Sync the file before any read.

@@ -14,10 +14,10 @@ const LENGTH: usize = 88;
 /// superblocks.
 const RESIZED_LENGTH: usize = 104;
 
-/// The fields of a superblock, which an opening of the store needs.
+/// The fields of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
-    /// The random number that seeds all checksums.
+    /// The random number from which the seed of all checksums is derived.
     pub salt: u64,
     /// A number that grows with each write of the superblock. The copy with the larger number is
     /// valid.
@@ -70,7 +70,8 @@ pub enum CopyState {
 }
 
 impl CopyState {
-    /// Judges a page that should contain a copy of the superblock. The page may be too short.
+    /// Finds out what a page contains that should be a copy of the superblock. The page may be too
+    /// short.
     pub fn of(page: &[u8]) -> Self {
         match (Superblock::decode(page), version(page)) {
             (Some(superblock), _) => Self::Sound(superblock),
@@ -178,7 +179,8 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    /// Judges the first two pages of a file. A short file may lack some of the bytes.
+    /// Finds out from the first two pages of a file whether it is a store. A short file may lack
+    /// some of the bytes.
     ///
     /// # Errors
     /// If the file is no store, has another format version, or is a truncated store. The caller

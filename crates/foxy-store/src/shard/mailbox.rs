@@ -14,9 +14,8 @@ use std::time::Duration;
 /// Waking the thread for each put would cost more than the put itself.
 pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
-/// Puts of fewer bytes than this are small. A larger put is part of a larger object. The caller of
-/// such a put waits for the answer before it sends the next part, so the put wakes the thread at
-/// once.
+/// Puts of fewer bytes than this are small. A larger put wakes the thread at once. It is part of a
+/// larger object, and its caller waits for the answer before it sends the next part.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
 /// Largest number of visits to the layout that wait for the thread.

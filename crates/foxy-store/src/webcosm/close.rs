@@ -32,8 +32,8 @@ impl Closing {
 }
 
 impl Webcosm {
-    /// Starts to close the store. In other phases than `Serving` and `Rebuilding` the store has no
-    /// buffered records, so it closes at once.
+    /// Starts to close the store. Before the phases `Rebuilding` and `Serving`, the store has no
+    /// buffered records, so it closes at once. A second close request is refused.
     pub(super) fn close(&mut self, ticket: Ticket) {
         match self.cx.phase() {
             Phase::Serving | Phase::Rebuilding => {

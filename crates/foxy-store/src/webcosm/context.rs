@@ -64,8 +64,8 @@ impl Context {
         self.life.phase()
     }
 
-    /// Changes to the phase `next`. Only in the phase `Serving` do lookups on other threads use the
-    /// index.
+    /// Changes to the phase `next`. Lookups on other threads use the index only in the phase
+    /// `Serving`.
     pub fn enter(&mut self, next: Phase) {
         let (secret, file) = (*self.secret(), self.file.id());
         let readable = Readable { salt: self.file.superblock().salt, secret, file };

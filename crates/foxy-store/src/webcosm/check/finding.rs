@@ -36,8 +36,8 @@ pub enum Reason {
     Unsealed,
     /// A summary lists a record at a place in the segment where no record can be.
     EntryImpossible,
-    /// The place that a summary lists contains no record of this place and this opening of the
-    /// store (incarnation).
+    /// The place that a summary lists contains no record that this opening of the store
+    /// (incarnation) wrote there.
     RecordNotThere,
     /// The header of a record is damaged.
     HeaderDamaged,

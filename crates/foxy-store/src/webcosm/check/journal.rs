@@ -83,9 +83,9 @@ impl Walk<'_> {
         if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
-    /// Judges both copies of a journal block. A crash can tear the last block or the block after
-    /// it. All earlier blocks must be intact. The first block must always be intact, because a
-    /// store writes it before any record.
+    /// Reports damage in the two copies of a journal block. A crash can tear the last readable
+    /// block or the block after it. All earlier blocks must be intact. The first block must always
+    /// be intact, because a store writes it before any record.
     fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&JournalCopy::Sound) {

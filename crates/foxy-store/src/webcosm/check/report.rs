@@ -111,7 +111,8 @@ pub struct SegmentReport {
 
 impl SegmentReport {
     /// Returns the place of the segment for a map. `newest` is the number of the newest segment of
-    /// the log. Only an unsealed segment counts as open, and lost or discarded ones as leaving.
+    /// the log. In the map, an unsealed segment counts as open, and a void, lost or discarded
+    /// segment as leaving.
     pub(super) fn place(&self, newest: u32, geometry: &Geometry) -> SegmentPlace {
         let state = match self.state {
             SegmentState::Free => SegmentUse::Free,

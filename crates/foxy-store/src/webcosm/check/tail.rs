@@ -59,7 +59,7 @@ impl Walk<'_> {
 
     /// Searches for the newest segments of a log. The search starts at the first segment whose
     /// summary may not be durable. After a crash, empty segments can lie between written segments,
-    /// but at most as many as the store syncs together. The search ends after a longer series of
+    /// but at most as many as the store syncs together. So the search ends after a longer series of
     /// empty segments.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);

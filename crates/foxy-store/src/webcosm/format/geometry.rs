@@ -1,13 +1,14 @@
-//! The layout of a webcosm file: superblocks, two halves of a journal, and two logs, each a ring of
-//! segments. The layout depends on the file's current size and its size at creation.
+//! The layout of a webcosm file: superblocks, two halves of a journal, and two logs of segments. A
+//! log is a ring: it discards its oldest segments and reuses their places. The layout depends on
+//! the file's current size and its size at creation.
 
 use crate::layout::{PAGE, Region};
 use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 
-/// Size in bytes of the smallest granule. Every record starts at a multiple of the store's granule;
-/// larger stores have larger granules.
+/// Size in bytes of the smallest granule. Every record starts at a multiple of the store's granule,
+/// which is larger in larger stores.
 const MIN_GRANULE: u64 = 64;
 
 /// Number of bits that an index entry has for the start of a record. The start is counted in
@@ -19,7 +20,7 @@ pub const PLACE_BITS: u32 = 34;
 const PROBATION_SHARE: u32 = 8;
 
 /// A store can become at most this many times larger or smaller than it was at its creation. The
-/// number of partitions of the index is fixed at creation, so the limit keeps the index efficient.
+/// limit keeps the index efficient, because the number of its partitions is fixed at creation.
 const MAX_RESIZE_FACTOR: u64 = 8;
 
 /// Largest number of pages in a segment. With pages of 4096 bytes, the largest segment has 16 MiB.
@@ -32,7 +33,7 @@ pub const MAX_STORE_BYTES: u64 = 512 << PLACE_BITS;
 /// The number of a segment in its log, in writing order. A log never uses a number again.
 pub type Sequence = u32;
 
-/// The name of one of the two logs. Each log is a ring of segments.
+/// The name of one of the two logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogName {
     /// The log for small records and for records that were requested again.
@@ -231,9 +232,9 @@ impl Geometry {
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Each
-    /// part is a record. Does not count segments that must stay free, and the space at the end of a
-    /// segment that is too small for a part.
+    /// Returns how many bytes of one object fit in a log if the object is stored in parts (one
+    /// record each). Leaves out segments that must stay free, and the end of each segment that is
+    /// too small for a part.
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
         let parts = (self.segment_pages - 1) / part;

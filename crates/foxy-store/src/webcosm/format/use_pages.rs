@@ -1,8 +1,7 @@
 //! Encodes and decodes pages of use counters. A use counter says how often a record was requested.
 //! Each page is valid alone: checksum, kind, count, first tag (shortened key), then the entries. An
 //! entry is a varint that contains the distance from the previous tag and two bits of uses. The
-//! store writes the counters again and again in rounds. A page without entries marks the end of a
-//! round.
+//! store writes the counters in rounds. A page without entries marks the end of a round.
 
 use crate::layout::PAGE;
 use crate::record::Secret;

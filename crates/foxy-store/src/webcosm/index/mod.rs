@@ -30,8 +30,8 @@ impl Tag {
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
-/// Numbers of pages up to this limit are stored exactly. Larger numbers are rounded up in steps of
-/// [`CLASS_STEP`] pages.
+/// Index entries store a record's number of pages exactly up to this limit. They round larger
+/// numbers up in steps of [`CLASS_STEP`] pages.
 const EXACT_CLASSES: u32 = 32;
 const CLASS_STEP: u32 = 8;
 

@@ -3,11 +3,11 @@
 
 use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// If the arrays of a partition have more words (index entries) on average, the partition doubles
-/// the number of its arrays.
+/// If the arrays of a partition have more than this number of words (index entries) on average, the
+/// partition doubles the number of its arrays.
 const MAX_MEAN_WORDS: usize = 512;
-/// If the arrays of a partition have fewer words (index entries) on average, the partition halves
-/// the number of its arrays.
+/// If the arrays of a partition have fewer than this number of words (index entries) on average,
+/// the partition halves the number of its arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
 /// The position of a word in a partition, which has one or several arrays of words: the number of

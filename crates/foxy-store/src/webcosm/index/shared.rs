@@ -286,8 +286,9 @@ impl Lookup for SharedState {
         }
     }
 
-    /// If the index still leads to the place, counts a use of the record. If the check then fails,
-    /// the store's thread must answer the get: the write of the record may still be in flight.
+    /// If the index still leads to the place, counts a use of the record. If the bytes are wrong,
+    /// returns `None`: the write of the record may still be in flight, so the store's thread must
+    /// answer the get.
     fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record> {
         let mut content = self.lock();
         let (Readable { secret, file, .. }, tag, location) = content.find(key).ok()?;

@@ -55,7 +55,7 @@ fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
     Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
 }
 
-/// Returns whether a record would be copied, as far as the store may copy.
+/// Returns whether a record would be copied if the limit on copied bytes permits.
 pub fn is_worth_copying(entry: IndexEntry, mean_bytes: u64) -> bool {
     uses_left(entry, mean_bytes).is_some()
 }
@@ -122,7 +122,7 @@ impl Copies {
         Some(copy)
     }
 
-    /// Puts a copy back at the front of the queue, because the batch had no space for it.
+    /// Puts a copy back at the front of the queue, because a batch had no space for it.
     pub fn give_back(&mut self, copy: RecordCopy) {
         self.bytes += copy.record.record.len();
         self.queue.push_front(copy);

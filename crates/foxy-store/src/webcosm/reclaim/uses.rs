@@ -1,7 +1,7 @@
-//! Stores the use counters of records (how often each was requested) on disk, after the segments. A
-//! serving store writes the counters again and again in rounds of small steps. An opening reads
-//! them. The counters are only a hint: a torn, old or lost page of counters is ignored. So the
-//! writes need no sync and no order.
+//! Stores the use counters of records (how often each was requested) on disk, after the segments.
+//! While gets change counters, a serving store writes the counters in rounds of small steps. An
+//! opening reads them. The counters are only a hint: a torn, old or lost page of counters is
+//! ignored. So the writes need no sync and no order.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -20,7 +20,7 @@ const PAGES_AT_ONCE: u32 = 64;
 /// fraction of a millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
-/// Pause between two steps of a round, which writes all use counters once.
+/// Pause between two steps of a round (a pass that writes the use counters once).
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Whether `get` requests have changed use counters since the last round started. A round
-    /// writes all use counters once.
+    /// Whether `get` requests have changed use counters since the last round (pass that writes the
+    /// counters) started.
     has_changed: bool,
     /// Use counters below this number are not written, so that the larger counters fit in the space
     /// on disk.
@@ -172,7 +172,7 @@ impl Uses {
         }
     }
 
-    /// Processes the result of writing use counters. After a failed write, a new round writes all
+    /// Processes the result of writing use counters. After a failed write, a new round writes the
     /// counters again, except in a closing store.
     pub fn written(&mut self, cx: &Context, result: Result<(), IoError>) {
         self.is_moving = false;

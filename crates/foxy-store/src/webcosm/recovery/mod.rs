@@ -27,7 +27,7 @@ pub struct StoreRecovery {
     pub rebuild: Rebuild,
 }
 
-/// The parts of the engine that an opening changes.
+/// The parts of the storage scheme that an opening changes.
 pub struct Parts<'a> {
     pub cx: &'a mut Context,
     pub writer: &'a mut Writer,

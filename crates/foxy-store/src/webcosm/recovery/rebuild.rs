@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Largest number of summaries (lists of records) of a log that are read at the same time.
 const MAX_READS: usize = 16;
 
-/// Number of attempts to read a summary (list of records). After that, the summary counts as lost.
+/// Number of attempts to read a summary (list of records). After the last failed attempt, the
+/// summary counts as lost.
 const MAX_TRIES: u32 = 3;
 
 /// Largest number of records that are added to the index between two requests. Adding them takes

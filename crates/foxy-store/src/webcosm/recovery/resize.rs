@@ -5,9 +5,8 @@
 //! log. The log continues in its old slots up to their end. Then it uses the new slots.
 //!
 //! A store that shrinks keeps the segments that the main log has written since it last used its
-//! first slot, if they fit. All older segments are discarded. Some of the discarded segments may be
-//! newer than others that would fit, and contain tombstones (marks of removal) for records in those
-//! other segments.
+//! first slot, if they fit. All older segments are discarded, even if they would fit. A newer
+//! segment that does not fit may contain tombstones (marks of removal) for their records.
 //!
 //! The probation log follows the main log in the file. A resize moves its start, so this log is
 //! emptied. All changes become valid at once when the superblock of this opening is durable.

@@ -27,8 +27,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// no summary. No key has this tag.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag (which replaces a key) of the journal entry that states where both logs start and end.
-/// No key has this tag.
+/// The tag, in place of a shortened key, of the journal entry that states where both logs start and
+/// end. No key has this tag.
 const MARK: Tag = Tag(u64::MAX - 1);
 
 /// Largest number of replacing puts that may wait for the journal. Removals have a higher limit.

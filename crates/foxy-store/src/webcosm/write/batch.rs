@@ -21,8 +21,8 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// If a batch is full, up to 1/`PATIENCE` of its bytes may be left for the next batch, in order to
-/// fill pages better.
+/// If a batch is full, up to 1/`PATIENCE` of its bytes may wait for the next batch, where they fill
+/// pages better.
 const PATIENCE: usize = 4;
 
 #[derive(Clone, Copy)]
@@ -39,8 +39,8 @@ struct BatchItem {
 }
 
 impl BatchItem {
-    /// Measures the record for the layout of the batch. A record that arrived recently may wait for
-    /// the next batch if this fills a page better.
+    /// Returns the sizes of the record, from which the layout of the batch is planned. A record
+    /// that arrived recently may wait for the next batch if this fills a page better.
     fn measure(&self, cx: &Context) -> Measured {
         let may_wait = match self.origin {
             Origin::Copied(_) => false,

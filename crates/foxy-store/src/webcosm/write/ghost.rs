@@ -1,7 +1,8 @@
-//! The ghost: a hash table that remembers which records were recently discarded from the probation
-//! log (the log for large new records). If such a record is stored again, it goes to the main log
-//! at once. The table stores only a fingerprint of four bytes per record. A new fingerprint may
-//! overwrite an older one. A false match only wastes space in the main log.
+//! The ghost: a hash table that remembers records that left the store early. They were recently
+//! discarded from the probation log (the log for large new records), or dropped while deferred
+//! (kept only in memory). If such a record is stored again, it goes to the main log at once. The
+//! table stores only a fingerprint of four bytes per record. A new fingerprint may overwrite an
+//! older one. A false match only wastes space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
@@ -38,8 +39,7 @@ impl Ghost {
         *place = fingerprint;
     }
 
-    /// Removes a record from the table. Returns whether the table contained it, so that the record
-    /// was recently discarded.
+    /// Removes a record from the table. Returns whether the table contained it.
     pub fn take(&mut self, tag: Tag) -> bool {
         let (place, fingerprint) = self.find(tag);
         let is_known = *place == fingerprint;

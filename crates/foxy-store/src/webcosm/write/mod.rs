@@ -31,8 +31,8 @@ pub struct Writer {
     logs: [Log; 2],
     in_flight: InFlight,
     deferred: Option<Deferred>,
-    /// Remembers which records were recently discarded from the probation log (the log for large
-    /// new records).
+    /// Remembers records that were recently discarded from the probation log (the log for large new
+    /// records) or dropped while deferred.
     ghost: Ghost,
     bad_slots: BadSlots,
 }
@@ -180,8 +180,8 @@ impl Writer {
         }
     }
 
-    /// Notes that a record left the index because its segment was discarded. The ghost remembers it
-    /// if it was in the probation log.
+    /// Notes that a record left the index because its segment was discarded. If it was in the
+    /// probation log, the ghost (table of discarded records) remembers it.
     pub fn evicted(&mut self, log: LogName, tag: Tag) {
         if log == LogName::Probation {
             self.ghost.add(tag);

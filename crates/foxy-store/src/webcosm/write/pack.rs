@@ -27,8 +27,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns the bytes that the record needs if it shares no page as a packed record, rounded up
-    /// to whole granules.
+    /// Returns the bytes that the record needs outside of shared pages, rounded up to whole
+    /// granules.
     const fn alone(&self, granule: usize) -> usize {
         (HEADER + self.length).next_multiple_of(granule)
     }

@@ -7,8 +7,9 @@ use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// The list `order` may have two entries per record, plus this number. If it is longer, the buffer
-/// removes outdated entries, whose records were replaced or removed.
+/// The list `order` of the buffer may have twice as many entries as the buffer has records, plus
+/// this number. If it is longer, the buffer removes outdated entries, whose records were replaced
+/// or removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
