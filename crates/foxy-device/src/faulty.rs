@@ -33,8 +33,8 @@ pub struct Faulty<D> {
     in_flight: usize,
     /// Delayed operations that the wrapped device receives only at the end of their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// For each operation that the wrapped device received or will receive: how the fault changes
-    /// the operation's result.
+    /// For each operation that the wrapped device received or will receive: how a fault changes the
+    /// operation's result.
     expected: BTreeMap<IoId, Expected>,
     /// Results of the wrapped device that the user of the device may see only at the end of their
     /// delay.

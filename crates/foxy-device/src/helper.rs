@@ -1,5 +1,5 @@
 //! A device for a real disk that works like Squid's diskd. A helper process receives operations as
-//! messages over a socket and performs them in order. Both processes share only this socket.
+//! messages over a socket and performs them in order. The two processes share no memory.
 //!
 //! If a helper process dies, all operations in flight fail with [`IoError::Device`]. The next
 //! operation starts another helper, which opens the same files again. If this start fails,

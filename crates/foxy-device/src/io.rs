@@ -262,8 +262,9 @@ pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
     end.ok_or_else(|| Errno::INVAL.into())
 }
 
-/// The result of an operation, with the operation's buffer. The device keeps the buffer until then,
-/// so a submitter may forget a request without freeing memory that the device still uses.
+/// The result of an operation, with the operation's buffer. The device owns the buffer until it
+/// returns this value. So a submitter that forgets a request frees no memory that the device still
+/// uses.
 #[derive(Debug)]
 pub struct IoDone {
     /// The number of the operation.

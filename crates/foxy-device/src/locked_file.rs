@@ -1,6 +1,6 @@
-//! Locks a store's file for one process. The lock is on the file itself, not on its name. So no
-//! second process can open the store through another name of the file. The lock also holds if
-//! someone removes the folder's lock file. This module never reads the file's content.
+//! Locks a store's file for one process. The lock is on the file itself, so no second process can
+//! open the store through another name of the file. The lock also holds if someone removes the lock
+//! file of the folder. This module never reads the file's content.
 
 use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;

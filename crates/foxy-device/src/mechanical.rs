@@ -7,12 +7,12 @@
 //!   the next result, because one step of an operation or a background write ends then. In this
 //!   case `reap` returns nothing, and the next call of `next_completion` returns a later time.
 //!   `next_completion` never returns a time after the next result.
-//! - Only two things take time: the disks, and the processor's search for a name in a directory
-//!   ([`SystemProfile::search_rate`]). As in Solaris, `Create` searches the whole directory twice:
-//!   for the name and for a free entry. `Open` starts its search at the place where the last search
-//!   ended. `Remove` searches like `Open`, then from the start of the directory to the name. Names
-//!   and inodes of directories are always cached. The disk block with a file's inode may have to be
-//!   read first.
+//! - Only disk requests and the processor's search for a name in a directory
+//!   ([`SystemProfile::search_rate`]) take time. As in Solaris, `Create` searches the whole
+//!   directory twice: for the name and for a free entry. `Open` starts its search at the place
+//!   where the last search ended. `Remove` searches like `Open`, then from the start of the
+//!   directory to the name. Names and inodes of directories are always cached. The disk block with
+//!   a file's inode may have to be read first.
 //! - Several disks work in parallel. Directories and files in the root directory are assigned to
 //!   the disks in turn. The content of a directory is on the directory's disk.
 //! - A write of a part of a page waits until the page was read, if the page has data and is not

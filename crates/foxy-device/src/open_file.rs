@@ -50,10 +50,9 @@ impl OpenFile {
         Self { buffered, kind, direct, direct_refused, new_in }
     }
 
-    /// Returns the descriptor for direct IO if a transfer of `length` bytes at `offset` can use it.
-    /// The function checks only the range in the file. Every buffer starts at a page boundary. A
-    /// transfer covers the whole buffer, or the rest of the buffer after an incomplete transfer. So
-    /// the memory address is aligned if `offset` is aligned.
+    /// Returns the descriptor for direct IO if `length` and `offset` are aligned. The memory
+    /// address is then aligned too: every buffer starts at a page boundary, and a transfer covers
+    /// the whole buffer or its rest.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))

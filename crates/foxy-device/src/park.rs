@@ -86,7 +86,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A flag on which the owner of a device sleeps. Used by devices without a kernel object that can
+/// A flag for which the sleeping owner of a device waits. Devices use it if no kernel object can
 /// wake their owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parker {

@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Maximum number of consecutive reads to skip after a miss (content not in the page cache). A
-/// larger number would delay the moment when the reader notices cached content again.
+/// Maximum number of consecutive reads to skip after a miss (content not in the page cache). With a
+/// larger number, the reader would notice later that content is cached again.
 const MAX_SKIPPED_READS: u32 = 31;
 
 /// Reads file content from the page cache. All clones share the state that decides which reads to

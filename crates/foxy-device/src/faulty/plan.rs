@@ -5,9 +5,9 @@ use foxy_base::Random;
 use std::time::Duration;
 
 /// The rates of all faults. A rate is the probability that an operation has the fault, if this kind
-/// of operation can have the fault. An operation has at most one fault. Whether an operation has a
-/// fault is drawn for one fault after another, in the order of the fields. The default plan has no
-/// faults and no delays.
+/// of operation can have the fault. An operation has at most one fault. The faults are drawn one
+/// after another, in the order of the fields, until the operation has a fault. The default plan has
+/// no faults and no delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Any operation except `Close` fails with EIO. A failed write may have written any number of

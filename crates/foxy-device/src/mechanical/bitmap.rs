@@ -27,8 +27,8 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first `count` adjacent free bits after the last taken run. If none exists,
-    /// searches from the start.
+    /// Takes the first `count` adjacent free bits after the run that was taken last. If there are
+    /// none, searches from the start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;

@@ -5,6 +5,7 @@ use super::profile::DiskProfile;
 use foxy_base::Instant;
 use std::collections::VecDeque;
 
+/// A run of adjacent sectors in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     from: u64,
@@ -32,8 +33,7 @@ pub(super) enum Lookup {
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// Segments (runs of buffered sectors) from newest to oldest. The read-ahead extends the newest
-    /// segment.
+    /// The segments from newest to oldest. The read-ahead extends the newest segment.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
@@ -67,7 +67,7 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Notes that the read-ahead reached sector `end` at `now` and so answered a request. The
+    /// Notes that a request was answered because the read-ahead reached sector `end` at `now`. The
     /// read-ahead continues after this sector.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// waits for have happened.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Waits for those disk requests in this list that are still in flight.
+    /// Waits until no disk request of this list is in flight.
     Await(Vec<RequestId>),
     /// Reads the inode or directory block at this sector into memory.
     Need(u64),
@@ -53,7 +53,7 @@ pub(super) struct Operation {
 /// The engine's action after a disk request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// No further action, apart from continuing the operations that wait for the request.
+    /// No further action. Operations that wait for the request continue in any case.
     Foreground,
     Data(FileNumber),
     Block(u64),
@@ -196,8 +196,8 @@ impl Mechanical {
         }
     }
 
-    /// Notes that one of the events has happened for which the operation waits. With the last
-    /// event, the operation continues.
+    /// Notes that an event for which the operation waits has happened. After the last of these
+    /// events, the operation continues.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -358,7 +358,7 @@ pub(super) struct Volume {
     pub(super) written_back: HashSet<u64>,
     /// Number of bytes of background writes in flight. No operation waits for these writes.
     pub(super) behind: u64,
-    /// Operations that wait until `behind` falls far enough below its limit.
+    /// Operations that wait until `behind` falls to at most two thirds of its limit.
     pub(super) throttled: VecDeque<OperationId>,
 }
 

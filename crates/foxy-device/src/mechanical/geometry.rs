@@ -144,7 +144,7 @@ fn seek_table(profile: &DiskProfile) -> Vec<u64> {
 }
 
 /// Returns the time in seconds of a seek over `distance` cylinders. `height` is the time of a seek
-/// over `seek_bend` cylinders. The result is linear in `height`.
+/// over `seek_bend` cylinders. The result is a linear function of `height`.
 fn seek_time(profile: &DiskProfile, height: f64, distance: u32) -> f64 {
     let (shortest, longest) =
         (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());

@@ -117,9 +117,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Takes an inode for a new directory, as FFS does. Only cylinder groups with at least the mean
-    /// number of free inodes qualify. Among these groups, the function chooses the group with the
-    /// fewest directories.
+    /// Takes an inode for a new directory, as FFS does. Of the cylinder groups with at least the
+    /// mean number of free inodes, chooses the group with the fewest directories.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;

@@ -113,7 +113,7 @@ impl Mechanical {
         self.begin(done, volume, VecDeque::from([whole]));
     }
 
-    /// Frees the space of a file that has neither a name nor an open id.
+    /// Frees the space of a file that has no name and is not open.
     pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
         let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else {
             return;

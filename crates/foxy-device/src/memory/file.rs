@@ -18,8 +18,8 @@ enum Change {
 }
 
 impl Change {
-    /// Returns the number of bytes by which this change counts toward the limit of changes that a
-    /// crash may undo.
+    /// Returns the number of bytes that this change counts in the limit on changes that a crash may
+    /// undo.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,
@@ -77,8 +77,8 @@ pub(crate) struct MemoryFile {
     pending: VecDeque<Change>,
     pending_weight: u64,
     pub(crate) kind: FileKind,
-    /// Number of references to this file: open ids, current names, and names that a crash may
-    /// restore.
+    /// Number of references to this file: file ids under which it is open, current names, and names
+    /// that a crash may restore.
     pub(crate) references: u32,
     /// The name under which the file was created, until this name is durable.
     pub(crate) new_name: Option<StorePath>,

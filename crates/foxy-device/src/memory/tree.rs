@@ -7,7 +7,7 @@ use foxy_base::Random;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Identifies a file while a name or an open id leads to it.
+/// Identifies a file while it has a name or is open.
 pub(crate) type FileNumber = u64;
 
 /// Maximum number of removed names that a crash can bring back. Limits the memory for removed
