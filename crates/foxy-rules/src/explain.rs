@@ -153,8 +153,8 @@ pub struct Response<'a, R: Fields + ?Sized> {
 }
 
 /// Returns the steps that lead to the decision on reuse, in order. The decision is the last step.
-/// If the response needs validation, a further step says what happens without an answer of the
-/// origin.
+/// If the response needs validation, a further step says what happens if the origin does not
+/// answer.
 pub fn explain_reuse(
     request: &RequestControl,
     response: Response<'_, impl Fields + ?Sized>,

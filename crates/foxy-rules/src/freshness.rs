@@ -90,9 +90,9 @@ const fn is_negative(status: u16) -> bool {
 pub enum Lifetime {
     /// The lifetime in seconds, from `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// The lifetime in seconds, from the heuristic (RFC 9111 §4.2.2): a tenth of the time since
-    /// Last-Modified, but at most a day. For a package file or a URL with a digest of the content:
-    /// a day.
+    /// The lifetime in seconds, from a heuristic (RFC 9111 §4.2.2). A rule's [`Heuristic`] comes
+    /// first. Otherwise the lifetime is a tenth of the time from Last-Modified to Date, at most a
+    /// day. A package file or a URL with a digest of its content gets a day.
     Heuristic(u64),
     /// The operator's lifetime for negative responses, in seconds (RFC 9111 §4.2.2).
     Negative(u64),
@@ -122,8 +122,9 @@ pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
 }
 
 /// Computes the freshness lifetime for a shared cache (RFC 9111 §4.2.1). The first of these sources
-/// counts: s-maxage, max-age, Expires minus Date, heuristic. CDN-Cache-Control overrides Expires
-/// (RFC 9213 §2.2). Bounds in `policy` then apply. `target` is the cache key.
+/// counts: s-maxage, max-age, Expires minus Date, the operator's lifetime for negative responses,
+/// heuristic. CDN-Cache-Control overrides Expires (RFC 9213 §2.2). Bounds in `policy` then apply.
+/// `target` is the cache key.
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),

@@ -14,9 +14,9 @@ pub enum HeadSays {
     Nothing,
 }
 
-/// Fields with digests of the complete content, a member for each algorithm (RFC 9530 §3, RFC
-/// 3230). `Content-Digest` is not in this list: in a response to HEAD, it may be the digest of an
-/// empty body.
+/// Fields with digests of the complete content, each a list with one member for each algorithm (RFC
+/// 9530 §3, RFC 3230). `Content-Digest` is not in this list: in a response to HEAD, it may be the
+/// digest of an empty body.
 const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 
 /// Compares a response to HEAD with a stored response. The result is `Same` if there is a

@@ -8,7 +8,7 @@ pub fn is_safe(method: &str) -> bool {
 }
 
 /// Returns whether the response to a request invalidates the stored responses for its URL. This
-/// needs an unsafe method and a status without error.
+/// needs an unsafe method and a status from 200 to 399.
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }

@@ -91,7 +91,8 @@ impl Vary {
 const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
 
 /// Removes white space next to `;` and `=`. If `fold` is true, also converts letters to lower case.
-/// Keeps quoted strings unchanged. Keeps other white space, because the grammar does not allow it.
+/// Keeps quoted strings unchanged. Replaces other runs of white space, which the grammar does not
+/// allow, by one blank.
 fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
     let mut text: Vec<u8> = Vec::with_capacity(member.len());
     let (mut quoted, mut escaped) = (false, false);

@@ -1,6 +1,6 @@
 //! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): the bytes that a 206 contains, and the parts
-//! that can be combined. Also judges the origin's answer to a request for a slice, a part at a
-//! fixed position of an object.
+//! that can be combined. Also decides whether the origin's answer to a request for a slice (a part
+//! at a fixed position of an object) can be used.
 
 use crate::fields::Fields;
 use crate::range::{Span, strong_date};
@@ -86,7 +86,7 @@ pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     }
 }
 
-/// The judgement on an origin's answer to a request for one slice.
+/// The result of checking an origin's answer to a request for one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceAnswer {
     /// The requested slice, which may be shorter at the end of the object.
@@ -114,7 +114,7 @@ pub enum UnusableSlice {
     OtherLength,
 }
 
-/// Judges an origin's answer to a request for the range `asked`. `length` is the answer's
+/// Checks an origin's answer to a request for the range `asked`. `length` is the answer's
 /// Content-Length, if present. `known` has the fields and the complete length of the slices fetched
 /// before.
 pub fn slice_answer<K: Fields + ?Sized>(

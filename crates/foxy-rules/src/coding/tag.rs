@@ -3,8 +3,8 @@
 
 use crate::coding::Coding;
 
-/// Number of the form of coded bytes, which is part of their tags. A change of the encoders or of
-/// their levels must change it, because a tag must not name two different bodies.
+/// Version of the coded bytes, which is part of each coded response's tag. If an encoder or its
+/// level changes, this number must change, because a tag must not name two different bodies.
 pub const REVISION: u32 = 1;
 
 fn suffix(coding: Coding) -> String {

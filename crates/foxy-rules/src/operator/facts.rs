@@ -7,8 +7,8 @@ use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// The interpretation of the path that must match. A server may resolve `..` segments of a path
-/// (the normal form), or keep them.
+/// How many interpretations of a path must match a condition. A server may resolve `..` segments of
+/// a path (the normal form), or keep them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readings {
     /// The path with resolved `..` segments must match.
@@ -48,7 +48,7 @@ impl<'a> UrlFacts<'a> {
         Self { scheme, host, address, port, path, literal_path, query }
     }
 
-    /// Returns whether the path is as `is_right` demands.
+    /// Returns whether `is_right` accepts the path, in the interpretations that `readings` demands.
     pub(super) fn has_path(&self, readings: Readings, is_right: impl Fn(&[u8]) -> bool) -> bool {
         let is_normal_right = is_right(&self.path);
         match (&self.literal_path, readings) {
@@ -65,7 +65,8 @@ impl<'a> UrlFacts<'a> {
     }
 
     /// Returns the URL that regular expressions match: `scheme://host/path?query`, with the port
-    /// unless it is the default. For CONNECT, returns `host:port`. `path` is a reading of the path.
+    /// unless it is the default. For CONNECT, returns `host:port`. `path` is one of the
+    /// interpretations of the path.
     pub(super) fn text(&self, path: &[u8]) -> Vec<u8> {
         let Self { scheme, host, port, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };

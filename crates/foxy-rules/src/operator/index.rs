@@ -1,7 +1,6 @@
 //! Finds the rules that may match a URL and a client, without checking every rule. Each rule is
-//! stored in one place: under its hosts, under the folders of its paths, in a set of path patterns,
-//! or under its clients. Otherwise it is among the rules that are always checked. The index chooses
-//! the place with the fewest other rules.
+//! stored under its hosts, under the folders of its paths, in a set of path patterns, or under its
+//! clients: where fewest other rules are. Any other rule is always checked.
 
 use super::condition::Conditions;
 use super::facts::UrlFacts;
