@@ -38,8 +38,8 @@ pub fn from_seconds(seconds: f64) -> Option<i64> {
 
 /// Converts a number to microseconds, with its unit guessed from its magnitude. Numbers below 10^11
 /// (the year 5138) are seconds. Numbers below 10^14 are milliseconds, numbers below 10^17 are
-/// microseconds, and larger numbers are nanoseconds. Returns
-/// `None` if the time does not fit.
+/// microseconds, and larger numbers are nanoseconds. Returns `None` if the time does not fit in the
+/// result.
 #[must_use]
 pub fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
