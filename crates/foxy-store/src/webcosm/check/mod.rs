@@ -138,8 +138,8 @@ pub fn check(
     walk(medium, size, scope, read, &mut |_| {})
 }
 
-/// Checks a store of `size` bytes, and passes each record that a get would find to `take`, in the
-/// order in which the check reads the store.
+/// Checks a store of `size` bytes, and passes each record that a get would find to `take`, in
+/// reading order.
 pub fn list(
     medium: Medium,
     size: u64,
