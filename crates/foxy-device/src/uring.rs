@@ -1,6 +1,7 @@
-//! A device for a real disk with io_uring. One system call submits many reads, writes and syncs
-//! (transfers). A separate thread performs operations on paths, with the code of
-//! [`crate::threads`]. [`UringError`] lists the reasons why io_uring may not run.
+//! A device for a real disk with io_uring. A *ring* is an io_uring instance. One system call
+//! submits many reads, writes and syncs (transfers). A separate thread performs operations on
+//! paths, with the code of [`crate::threads`]. [`UringError`] lists the reasons why io_uring may
+//! not run.
 
 mod queue;
 mod read_ring;
@@ -222,8 +223,8 @@ impl BlockingDevice for Uring {
 #[derive(Debug)]
 struct Bell {
     descriptor: OwnedFd,
-    /// Whether the bell rang after its last reset. Only the first ring after a reset makes a system
-    /// call.
+    /// Whether the bell rang after its last reset. Only the first call of `ring` after a reset
+    /// makes a system call.
     rung: AtomicBool,
 }
 
@@ -250,9 +251,9 @@ impl Bell {
         }
     }
 
-    /// Resets the bell (an eventfd), so that the next ring wakes the device's thread again. A
-    /// thread that finds the bell already rung makes no system call. All work that this thread did
-    /// before it rang the bell is visible to the device's thread after this reset.
+    /// Resets the bell (an eventfd), so that the next call of `ring` wakes the device's thread
+    /// again. A thread that finds the bell already rung makes no system call. All work that this
+    /// thread did before it rang the bell is visible to the device's thread after this reset.
     fn silence(&self) {
         // Ignore an error, because the eventfd may still be empty. The poll can complete before the
         // ringing thread has written to the eventfd. That later write then ends one additional

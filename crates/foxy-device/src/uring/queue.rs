@@ -1,5 +1,5 @@
-//! The queue of transfers (reads, writes and syncs) on a ring, and the only code that passes memory
-//! to the kernel. A device and a [`super::ReadRing`] each have a queue.
+//! The queue of transfers (reads, writes and syncs) on a ring (io_uring instance), and the only
+//! code that passes memory to the kernel. A device and a [`super::ReadRing`] each have a queue.
 //!
 //! Memory safety: each transfer has a slot that owns its buffer and its descriptor. The slot owns
 //! them before the kernel receives the transfer. It keeps them until the transfer's completion was

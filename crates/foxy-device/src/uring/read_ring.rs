@@ -1,5 +1,5 @@
-//! A ring with which one thread reads files that a device has open. Each call of `turn` submits the
-//! new reads and collects the finished reads, with at most one system call.
+//! A ring (io_uring instance) with which one thread reads files that a device has open. Each call
+//! of `turn` submits the new reads and collects the finished reads, with at most one system call.
 
 use super::queue::TransferQueue;
 use super::slots::{Transfer, Work};

@@ -1,6 +1,6 @@
-//! The transfers (reads, writes and syncs) in flight on a ring. Each transfer has a numbered slot
-//! that owns its buffer and descriptor. This file builds the entries for the kernel and interprets
-//! the kernel's answers.
+//! The transfers (reads, writes and syncs) in flight on a ring (io_uring instance). Each transfer
+//! has a numbered slot that owns its buffer and descriptor. This file builds the entries for the
+//! kernel and interprets the kernel's answers.
 
 use crate::buffer::IoBuffer;
 use crate::io::{IoDone, IoError, IoId, IoOutput};
