@@ -91,7 +91,7 @@ pub struct ProxySettings {
     pub store_patience: Duration,
     /// Largest number of client connections over all workers. At the limit, a new connection
     /// replaces the connection that has been idle longest. If no connection is idle, the new
-    /// connection receives a 503 and is closed.
+    /// connection is closed. Without TLS, it first receives a 503.
     pub connections: usize,
     /// Largest number of connections of one client over all workers. At the limit, the client's new
     /// connection replaces the client's connection that has been idle longest. If none of the

@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     /// Takes idle connections after [`Course::Leave`].
     pub(crate) heir: OnceLock<Heir>,
     pub(crate) places: Arc<Places>,
-    /// Number of workers so far.
+    /// Number of workers that were created so far.
     pub(crate) workers: AtomicU64,
 }
 
@@ -147,7 +147,7 @@ impl Worker {
         &self.shared.settings
     }
 
-    /// Gives an idle client connection to the function that takes connections over after
+    /// Gives an idle client connection to `heir`, which takes connections over after
     /// [`Course::Leave`].
     pub(crate) fn give_away(
         &self,

@@ -6,9 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// One user may reserve at most 1/`HOLDER_PART` of the free bytes. Suppose that 15 users in turn
-/// reserve a few bytes, until none of them may reserve more. Then more than a third of the budget
-/// is free.
+/// One user may reserve at most 1/`HOLDER_PART` of the free bytes. So even if 15 users reserve as
+/// much as they may, more than a third of the budget stays free.
 const HOLDER_PART: usize = 8;
 
 /// A memory budget in bytes. Clones share the same budget.

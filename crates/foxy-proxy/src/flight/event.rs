@@ -101,7 +101,8 @@ impl Keeping {
         has_more
     }
 
-    /// Notes that the store will receive no more bytes. Returns true if this changes anything.
+    /// Notes that the store will receive no more bytes. Returns true if more bytes were expected
+    /// before.
     pub(crate) fn end(&mut self) -> bool {
         let more_was_to_come = matches!(self, Self::Parts { .. });
         if more_was_to_come {

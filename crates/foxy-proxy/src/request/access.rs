@@ -85,7 +85,8 @@ impl<'a> AccessRecord<'a> {
         authority(self.site, self.url)
     }
 
-    /// Returns the trace of which the client has made the request a part.
+    /// Returns the trace (W3C Trace Context) to which the request belongs, if the client named a
+    /// trace.
     pub fn traceparent(&self) -> Option<Traceparent> {
         Traceparent::of(self.fields?.get(TRACEPARENT)?)
     }
@@ -107,7 +108,8 @@ pub(crate) fn authority<'a>(site: Option<(&str, &'a [u8])>, url: &'a [u8]) -> &'
     site.map_or(&url[host_in(url)], |(_, host)| host)
 }
 
-/// Returns the place of the host and port in a URL or authority, after any user and password.
+/// Returns the byte range of the host and port in a URL or authority. A user and password before
+/// the host are left out.
 fn host_in(url: &[u8]) -> Range<usize> {
     let start = url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
     let rest = &url[start..];

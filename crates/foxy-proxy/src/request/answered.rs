@@ -200,7 +200,8 @@ impl Progress {
     }
 }
 
-/// Makes the id of a request: 16 hexadecimal digits that show no order.
+/// Makes the id of a request: 16 hexadecimal digits, from which nobody can see the order of
+/// requests.
 fn made_id(number: u64) -> String {
     let mut state = number;
     format!("{:016x}", split_mix(&mut state))
@@ -212,8 +213,8 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
-/// Waits for `future`, but not longer than `patience`. If `patience` is zero, polls only once. A
-/// timer would always wait for a moment.
+/// Waits for `future`, but not longer than `patience`. If `patience` is zero, polls only once,
+/// because even the shortest timer would wait for a moment.
 pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
     if !patience.is_zero() {
         return timeout(patience, future).await.ok();
@@ -247,8 +248,8 @@ pub(crate) struct SentResponse {
     pub(crate) media_type: MediaType,
 }
 
-/// A finished answer. The value is created before the body is sent, and then describes the answer
-/// as it will be.
+/// A finished answer. The value is created before the body is sent, and already describes the
+/// complete answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) connection: ConnectionFate,

@@ -5,7 +5,7 @@ use crate::upstream::{NoProxy, Scheme};
 use foxy_http::{Authority, Method, RequestHead, TargetForm, Version};
 
 /// The function that a browser calls for each URL. It calls no function of the browser, because
-/// some of them look names up. `file` replaces `TESTS` and `"PROXY"`.
+/// some functions of browsers look names up. `file` replaces `TESTS` and `"PROXY"`.
 const SCRIPT: &str = r#"function FindProxyForURL(url, host) {
   host = host.toLowerCase().replace(/^\[|\]$|\.$/g, "");
   var parts = /^([a-z]+):\/\/(?:[^\/@]*@)?(?:\[[^\]]*\]|[^:\/]*)(?::(\d+))?/i.exec(url) || [];

@@ -85,9 +85,9 @@ pub(crate) fn coded_key(stored: &Stored, coding: Coding) -> CacheKey {
     CacheKey::new([&stored.key[..], name.as_bytes()].concat())
 }
 
-/// Returns the coded form (such as gzip) of a stored response. Head, key and body are the given
-/// values, and `length` is the length of this body in bytes. All other values are those of the
-/// stored response.
+/// Returns the coded form (such as gzip) of a stored response. The head, key and body of the coded
+/// form are the arguments, and `length` is the length of this body in bytes. All other values come
+/// from the stored response.
 pub(crate) fn coded_form(
     stored: &Stored,
     head: &ResponseHead,

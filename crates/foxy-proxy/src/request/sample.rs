@@ -1,5 +1,5 @@
-//! Hands out a sample of the finished requests, chosen by cache key. The receiver estimates from it
-//! the hits of other caches.
+//! Passes a sample of the finished requests, chosen by cache key, to a receiver. The `foxy` program
+//! estimates from it how many hits caches of other sizes would have.
 
 use crate::request::cache_status::CacheStatus;
 use foxy_store::Key;

@@ -234,8 +234,8 @@ pub(crate) fn begin(
 }
 
 /// Takes a place for a new connection. Each client connection needs a place. Waits if a place will
-/// be free in a moment. Also waits if file descriptors are short. Further new clients then stay in
-/// the listen queue. Returns `None` when the proxy stops.
+/// be free in a moment, or if file descriptors are short. Meanwhile further new clients stay in the
+/// listen queue. Returns `None` when the proxy stops.
 pub(crate) async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,

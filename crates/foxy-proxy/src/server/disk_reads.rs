@@ -9,7 +9,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Runs the reads of this worker, if a store uses io_uring. Returns only if the worker gets no
-/// ring. The threads of the stores then read its records.
+/// io_uring. The threads of the stores then read its records.
 pub(super) async fn run(is_for_rings: bool) {
     if let Some((ring, bell)) = is_for_rings.then(open).flatten() {
         poll_fn(|cx| {

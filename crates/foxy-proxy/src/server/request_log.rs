@@ -169,7 +169,7 @@ impl<'a> RequestLog<'a> {
         self.log(sent, bytes, cut, &finished);
     }
 
-    /// Hands the answer out, if its key is in the sample.
+    /// Passes the answer to the receiver of the sample, if its key is in the sample.
     fn sample(&self, sent: &SentResponse, bytes: u64) {
         let (sample, key) = (self.worker.shared.sample.as_ref(), self.progress.key());
         let Some((sample, key)) = sample.zip(key) else { return };

@@ -1,5 +1,5 @@
 //! Reaches origins through parent proxies. Chooses a parent for each request. If the parent fails
-//! before anything of the request was sent, chooses another parent.
+//! before any byte of the request was sent, chooses another parent.
 
 use crate::core::counters::{Counter, Counters};
 use crate::core::transport::Transport;

@@ -50,8 +50,8 @@ impl Out {
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
-    /// Is ready once the client has reset the stream or closed the connection. After the end of the
-    /// answer, never becomes ready.
+    /// Waits until the client has reset the stream or closed the connection. After the end of the
+    /// answer, waits for ever.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,

@@ -32,7 +32,7 @@ impl TraceId {
     }
 }
 
-/// A request in a bucket.
+/// A request, as an example of the requests in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exemplar {
     /// The trace of the request.
@@ -45,7 +45,7 @@ pub struct Exemplar {
 
 /// The newest exemplar of each bucket of a histogram.
 pub(crate) struct Exemplars {
-    /// For each bucket, the earliest time of the next search.
+    /// For each bucket, the earliest time at which a request is searched for a trace id again.
     due: [AtomicU64; BUCKETS],
     found: Mutex<[Option<Exemplar>; BUCKETS]>,
 }

@@ -52,11 +52,11 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Number of streams that the client has reset before the proxy accepted their requests. One more
-/// such stream closes the connection (CVE-2023-44487).
+/// Largest number of waiting streams that the client has reset before the proxy accepted their
+/// requests. One more such stream closes the connection (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
-/// Number of streams on a connection that the proxy may reset because the client violated the
+/// Largest number of streams on a connection that the proxy resets because the client violated the
 /// protocol. One more such stream closes the connection.
 const MAX_BROKEN_STREAMS: usize = 100;
 
@@ -316,7 +316,7 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
 /// resets all its streams.
 const RESETS_AT_ONCE: u32 = 200;
 
-/// After this time without a reset, the client may reset one more stream.
+/// After each such time, the client may reset one more stream, up to [`RESETS_AT_ONCE`].
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
 /// Counts how many more streams a client may reset. A reset stream no longer counts as open. But it
