@@ -36,9 +36,9 @@ pub(crate) async fn identified(
 
 /// Returns the user that the client's TLS certificate names, or else the user whose credentials the
 /// request has. A request inside an intercepted CONNECT has the user of the CONNECT. Returns
-/// `Ok(None)` for a request that needs no user: a PURGE (which has its own check), a request for
-/// the PAC file, or any request if the proxy has no users. Also returns `Ok(None)` for a request
-/// without credentials if the rules demand no login.
+/// `Ok(None)` if the proxy has no users. Also returns `Ok(None)` for a PURGE, which has its own
+/// check, and for a request for the PAC file. A request without credentials needs no user if the
+/// rules demand no login.
 async fn user(
     worker: &Worker,
     (head, over): (&RequestHead, Scheme),

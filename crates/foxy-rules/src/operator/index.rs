@@ -1,6 +1,7 @@
-//! Finds the rules that may match a URL and a client, without checking every rule. Each rule is
-//! stored under its hosts, under the folders of its paths, in a set of path patterns, or under its
-//! clients: where fewest other rules are. Any other rule is always checked.
+//! Finds the rules that may match a URL and a client, without checking every rule. A rule is stored
+//! under its hosts or under the folders of its paths, wherever fewer other rules are. If many rules
+//! are there, its path patterns go into a common set. A rule without hosts and paths is stored
+//! under its clients. Any other rule is always checked.
 
 use super::condition::Conditions;
 use super::facts::UrlFacts;
