@@ -92,7 +92,8 @@ pub enum Lifetime {
     Explicit(u64),
     /// The lifetime in seconds, from a heuristic (RFC 9111 §4.2.2). A rule's [`Heuristic`] comes
     /// first. Otherwise the lifetime is a tenth of the time from Last-Modified to Date, at most a
-    /// day. A package file or a URL with a digest of its content gets a day.
+    /// day. A URL with a digest of its content, or a package file without Last-Modified, gets a
+    /// day.
     Heuristic(u64),
     /// The operator's lifetime for negative responses, in seconds (RFC 9111 §4.2.2).
     Negative(u64),

@@ -39,7 +39,8 @@ fn path(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns whether a URL names a file of a package or of a release archive. Publishers give a
-/// changed file a new name. So the file gets the longest heuristic lifetime, a day.
+/// changed file a new name. So without Last-Modified, the file gets the longest heuristic lifetime,
+/// a day.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));

@@ -17,7 +17,8 @@ const MAX_RANGES: usize = 16;
 const MAX_MERGED_GAP_BYTES: u64 = 80;
 
 /// Time that is passed to the date parser as `now`. A year with two digits then always counts as
-/// 20YY, so Last-Modified never looks older than it is.
+/// 20YY. So Last-Modified never looks older than it is, and does not count as a strong validator by
+/// mistake.
 const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// A range of a body: the bytes `first..=last`.

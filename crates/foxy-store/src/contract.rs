@@ -136,7 +136,7 @@ pub enum StoreRequest {
         key: Key,
     },
     /// Closes the store: the store writes buffered records and a checkpoint of its state, then
-    /// answers `Closed`. It refuses later requests.
+    /// answers `Closed`. The store refuses later requests.
     Close {
         /// Matches the answer to this request.
         ticket: Ticket,

@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Size of a directory entry in bytes. The value assumes names as long as those of a cache's files.
+/// Size of a directory entry in bytes. The value assumes names as long as the file names of a
+/// cache.
 pub(super) const ENTRY: u32 = 20;
 
 /// Identifies a directory. Directories are never removed.

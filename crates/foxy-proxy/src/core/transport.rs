@@ -1,5 +1,6 @@
 //! Reads and writes the bytes of a connection, with or without TLS. The proxy uses this type for
-//! connections with clients and with origins. It does not know HTTP, and checks no certificates.
+//! connections with clients and with origins. The type does not know HTTP, and checks no
+//! certificates.
 
 use bytes::BytesMut;
 use foxy_http::Scheme;

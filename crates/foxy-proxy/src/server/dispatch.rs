@@ -35,8 +35,8 @@ use std::rc::Rc;
 
 /// Answers one request. Returns how it ended, and the number of bytes sent to the client.
 ///
-/// A future is as large as its largest step, and each caller copies it. So the steps that no hit in
-/// memory needs are in boxes (docs/decisions/futures.md).
+/// A future is as large as its largest step, and each caller copies it. So the steps that a hit in
+/// memory does not need are boxed, to keep the future small (docs/decisions/futures.md).
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,

@@ -89,7 +89,7 @@ pub(crate) struct UpstreamCore {
 
 impl UpstreamClient {
     /// Creates a client without connections. The caller must be within a `LocalSet`, because this
-    /// method starts a task. The task closes connections that were idle too long. It ends when the
+    /// method starts a task. The task closes connections that were idle too long, and ends when the
     /// last clone is dropped.
     pub fn new(
         settings: UpstreamSettings,

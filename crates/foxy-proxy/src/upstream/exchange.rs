@@ -364,7 +364,8 @@ impl UpstreamExchange {
     }
 
     /// Records whether the parent proxy works, by its answer. If the parent refuses this proxy's
-    /// credentials, it has not processed the request. The request may then go to another parent.
+    /// credentials, the parent has not processed the request. The request may then go to another
+    /// parent.
     fn judged_by_parent(
         &mut self,
         turned: Result<WaitEnd, UpstreamError>,

@@ -80,7 +80,7 @@ impl<P> StoreFile<P> {
         self.opening.file()
     }
 
-    /// Returns the state of the opening, which knows the size of the file.
+    /// Returns the progress of opening the file, which includes the size of the file.
     pub const fn opening(&self) -> &Opening {
         &self.opening
     }

@@ -15,7 +15,7 @@ impl Position {
     }
 }
 
-/// Packs two segment numbers into one number for the superblock. They are the first segments that
+/// Packs two segment numbers into one number for the superblock. They name the first segments that
 /// an incarnation (opening of the store) writes in the two logs.
 pub const fn begins_at([main, probation]: [Sequence; 2]) -> u64 {
     (main as u64) << 32 | probation as u64

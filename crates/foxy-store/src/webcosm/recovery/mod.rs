@@ -20,8 +20,8 @@ pub struct StoreRecovery {
     /// The new size of the store in bytes, if the opening changes the size.
     resizing: Option<u64>,
     journal_reads: u32,
-    /// Segments without content that are followed by segments with content. They are marked as
-    /// void.
+    /// Empty segments that are followed by segments with content. These empty segments are marked
+    /// as void.
     gaps: BTreeSet<Segment>,
     gaps_in_a_row: BTreeSet<Segment>,
     pub rebuild: Rebuild,
