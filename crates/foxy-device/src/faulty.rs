@@ -277,6 +277,7 @@ struct Due {
     number: u64,
 }
 
+/// An operation in flight on the wrapped device, and the change to its result.
 #[derive(Debug)]
 struct Expected {
     due: Due,
@@ -286,6 +287,7 @@ struct Expected {
     outcome: Outcome,
 }
 
+/// How the fault injection changes the result of an operation.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     AsItIs,

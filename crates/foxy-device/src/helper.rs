@@ -55,6 +55,7 @@ struct Running {
     ending: Option<Ending>,
 }
 
+/// The state that the device shares with the thread that reads the helper's answers.
 #[derive(Default)]
 struct HelperShared {
     state: Mutex<State>,

@@ -60,6 +60,8 @@ pub struct Trace {
     limit: usize,
 }
 
+/// The counts and records that a trace has collected. If the limit is reached, the oldest records
+/// are dropped.
 #[derive(Debug, Default)]
 struct Seen {
     counts: TraceCounts,

@@ -6,6 +6,7 @@ use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+/// Changed data with a delayed write to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Aged {
     /// An inode or directory block, identified by its first sector.

@@ -21,6 +21,8 @@ pub(super) struct Ahead {
     until: u64,
 }
 
+/// How the disk can serve a read: from its buffer, by waiting for the read-ahead, or from the disk
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lookup {
     /// The buffer contains all sectors of the request.

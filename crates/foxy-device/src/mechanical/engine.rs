@@ -59,6 +59,7 @@ pub(super) enum Purpose {
     Block(u64),
 }
 
+/// A disk request in flight, with the operations that wait for it.
 #[derive(Debug)]
 pub(super) struct Pending {
     volume: usize,
@@ -348,6 +349,7 @@ impl Processor {
 /// Identifies an operation. The model never uses a number again.
 pub(super) type OperationId = u64;
 
+/// A simulated disk with its file system, its cached blocks and its background writes.
 #[derive(Debug)]
 pub(super) struct Volume {
     pub(super) spindle: Spindle,

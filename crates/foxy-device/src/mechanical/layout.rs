@@ -28,6 +28,7 @@ pub(super) struct Inode {
     index: u32,
 }
 
+/// A cylinder group of the file system, with its free inodes and free fragments.
 #[derive(Debug)]
 struct Group {
     inodes: Bitmap,
@@ -36,6 +37,7 @@ struct Group {
     directories: u32,
 }
 
+/// The free and used space of the simulated file system, by cylinder group.
 #[derive(Debug)]
 pub(super) struct Layout {
     page_size: u64,

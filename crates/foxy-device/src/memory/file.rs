@@ -203,6 +203,7 @@ impl CrashPolicy {
     }
 }
 
+/// How a crash treats a change that no sync made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Kept,

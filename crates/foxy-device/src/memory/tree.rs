@@ -29,6 +29,7 @@ impl Node {
     }
 }
 
+/// The names and files of the device in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,

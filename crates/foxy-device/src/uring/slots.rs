@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// Maximum number of bytes that the kernel moves in one read or write.
 const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
+/// The kind of a transfer, and the file offset at which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Read { offset: u64 },
@@ -38,6 +39,7 @@ pub(super) enum After {
     Done(Result<usize, IoError>),
 }
 
+/// A read, write or sync in flight, and the number of bytes that it has moved.
 #[derive(Debug)]
 pub(super) struct Transfer {
     id: IoId,

@@ -29,6 +29,7 @@ pub const BLOCK_BYTES: usize = 2 * PAGE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
+/// The content of one half of the journal, as read from the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalContent {
     /// The entries, oldest first.

@@ -28,6 +28,7 @@ pub enum FirstSync {
     Later,
 }
 
+/// The operation whose result the opening waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningStep {
     Open,
@@ -42,6 +43,7 @@ enum OpeningStep {
     Create(u64),
 }
 
+/// The result of a step of the opening: the next operations, or how the opening ended.
 #[derive(Debug)]
 pub enum OpeningTurn {
     Next(IoOp),
@@ -56,6 +58,7 @@ pub enum OpeningTurn {
     Failed(OpenStoreError),
 }
 
+/// The progress of the steps that open or create the file of a store.
 #[derive(Debug)]
 pub struct Opening {
     name: &'static str,

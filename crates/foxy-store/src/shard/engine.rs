@@ -31,6 +31,8 @@ pub enum Wake<R> {
     Shutdown(R),
 }
 
+/// Runs a storage scheme on a device. Passes each event to the scheme, submits the scheme's disk
+/// operations, and sends its answers.
 pub struct Engine<D, R> {
     scheme: Box<dyn Scheme + Send>,
     device: D,

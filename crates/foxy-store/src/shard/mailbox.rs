@@ -32,6 +32,7 @@ pub enum Attention {
     Asleep,
 }
 
+/// The requests that wait for the thread of a shard.
 pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
     /// Number of bytes in all waiting puts.

@@ -122,6 +122,7 @@ impl Drop for Shard {
 #[derive(Clone)]
 pub struct StoreHandle(Arc<Shared>);
 
+/// The state that the handles of a shard share with the thread of the shard.
 struct Shared {
     lookup: Option<Arc<dyn Lookup>>,
     has_layout: bool,

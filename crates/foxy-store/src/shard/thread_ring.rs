@@ -16,6 +16,7 @@ thread_local! {
     static RING: RefCell<Option<RingState>> = const { RefCell::new(None) };
 }
 
+/// The ring (io_uring instance) of a thread, and the reads in progress on it.
 struct RingState {
     reads: ReadRing,
     /// The receivers of the reads in progress. The index is the `IoId` of the read.

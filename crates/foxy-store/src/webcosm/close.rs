@@ -14,6 +14,7 @@ pub struct Closing {
     step: CloseStep,
 }
 
+/// The last step that the close has reached.
 #[derive(Clone, Copy)]
 enum CloseStep {
     /// The writer still writes the buffered records.

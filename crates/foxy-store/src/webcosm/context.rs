@@ -24,6 +24,7 @@ use foxy_device::{IoBuffer, IoId, IoOp};
 /// Name of the store's file in the store's directory.
 pub const FILE_NAME: &str = "webcosm.foxy";
 
+/// The state that all modules of the scheme share.
 pub struct Context {
     pub settings: StoreSettings,
     pub observer: Observer,

@@ -8,6 +8,7 @@ use crate::webcosm::format::location::Location;
 use crate::webcosm::format::summary::Trailer;
 use crate::webcosm::index::{IndexEntry, Tag};
 
+/// A disk operation in flight, by purpose.
 pub enum Pending {
     /// Reads the active half of the journal, which contains tombstones (marks of removed records).
     Journal,
@@ -55,6 +56,8 @@ pub struct PendingRead {
     pub location: Location,
 }
 
+/// The task that needs a summary (list of records): an opening that rebuilds the index, or the
+/// discarding of the segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPurpose {
     Rebuild,
@@ -68,6 +71,7 @@ pub struct LongSummary {
     pub trailer: Trailer,
 }
 
+/// A batch of records that is being written to a segment.
 pub struct Batch {
     pub segment: Segment,
     pub keys: Vec<Key>,

@@ -15,6 +15,7 @@ pub enum Level {
     Unread,
 }
 
+/// The fault or peculiarity that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// One copy of the superblock is damaged.
@@ -132,6 +133,7 @@ impl fmt::Display for Reason {
     }
 }
 
+/// A range of bytes in which the check found something, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Byte offset of the affected bytes in the file.

@@ -10,6 +10,7 @@ use crate::one_file::superblock::CopyState;
 use crate::webcosm::format::geometry::{LogName, Segment};
 use crate::webcosm::format::summary::Tombstone;
 
+/// The state of one copy of a journal block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalCopy {
     Sound,

@@ -6,6 +6,7 @@ use crate::map::{SegmentPlace, SegmentUse, Survey};
 use crate::one_file::superblock::{CopyState, Superblock};
 pub use crate::webcosm::format::geometry::{Geometry, LogName};
 
+/// The content of a store and the findings of the check.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub copies: [CopyState; 2],
@@ -36,6 +37,7 @@ impl Report {
     }
 }
 
+/// The live records of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     pub records: u64,
@@ -152,6 +154,7 @@ impl Standing {
     }
 }
 
+/// A record in the segment that the caller asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordReport {
     pub tag: u64,

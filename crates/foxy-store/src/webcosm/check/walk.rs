@@ -17,6 +17,7 @@ use crate::webcosm::index::{Index, Tag};
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap};
 
+/// The progress of a check.
 pub struct Walk<'a> {
     pub(super) superblock: Superblock,
     pub(super) secret: Secret,

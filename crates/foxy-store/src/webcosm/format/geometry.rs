@@ -47,6 +47,7 @@ impl LogName {
     pub const ALL: [Self; 2] = [Self::Main, Self::Probation];
 }
 
+/// Identifies a segment: its log, and its number in this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Segment {
     pub log: LogName,

@@ -190,6 +190,7 @@ pub fn trailer(
     fits.then_some(Trailer { record_pages: records as u32, tombstone_pages: tombstones as u32 })
 }
 
+/// The list of records and tombstones at the end of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The records of the segment, in writing order.

@@ -9,6 +9,7 @@ const SLAB: usize = 512;
 
 type Chunk = [u64; CHUNK];
 
+/// The chunks of memory for all arrays of one index.
 #[derive(Debug, Default)]
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,

@@ -79,6 +79,7 @@ impl Extent {
 pub const MAX_RECORD_PAGES: u32 =
     EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
 
+/// The place, size and use counter of a record on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// The number of the granule (unit of disk space) where the record starts. For a small record
@@ -108,6 +109,7 @@ impl IndexEntry {
 
 type Partition = partition::Partition<FINGERPRINT_BITS>;
 
+/// The index: finds the place of a record on disk from the tag (shortened key).
 #[derive(Debug)]
 pub struct Index {
     partitions: Vec<Partition>,

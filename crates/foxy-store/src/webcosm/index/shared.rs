@@ -33,6 +33,7 @@ pub struct Readable {
     pub file: FileId,
 }
 
+/// The index as the store's thread uses it. Lookups on other threads share its state.
 pub struct SharedIndex {
     bits: u32,
     state: Arc<SharedState>,

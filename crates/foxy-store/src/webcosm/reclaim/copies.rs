@@ -69,6 +69,8 @@ const fn bytes_of(extent: Extent) -> u64 {
     }
 }
 
+/// The copies of records out of segments that will be discarded: those to read, and those to write
+/// again.
 #[derive(Debug, Default)]
 pub struct Copies {
     to_read: VecDeque<IndexEntry>,

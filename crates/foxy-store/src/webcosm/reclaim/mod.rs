@@ -35,6 +35,8 @@ struct Weighing {
     candidates: Vec<Candidate>,
 }
 
+/// Prepares old segments for discarding, one after the other. Examines the records of the segment,
+/// and copies those worth keeping.
 #[derive(Debug, Default)]
 pub struct Reclaimer {
     /// The segment whose summary (list of records) is being read.

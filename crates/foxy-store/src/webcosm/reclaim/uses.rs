@@ -23,6 +23,7 @@ const ENTRIES_AT_ONCE: usize = 64 << 10;
 /// Pause between two steps of a round (a pass that writes the use counters once).
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The stage of the work on the use counters on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsesStage {
     /// The counters on disk are not read yet, so they must not be overwritten.
@@ -33,6 +34,7 @@ enum UsesStage {
     Round(Tag, u32),
 }
 
+/// The progress of reading and writing the use counters on disk.
 #[derive(Debug)]
 pub struct Uses {
     stage: UsesStage,

@@ -48,6 +48,7 @@ pub struct Unsealed {
     pub records: Vec<Listed>,
 }
 
+/// The progress of rebuilding the index from the summaries (lists of records) of both logs.
 #[derive(Debug, Default)]
 pub struct Rebuild {
     is_running: bool,

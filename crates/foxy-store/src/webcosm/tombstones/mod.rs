@@ -159,6 +159,7 @@ pub enum After {
     CloseMarked,
 }
 
+/// The tombstones (marks of removals) in memory, and the writes that make them durable.
 #[derive(Default)]
 pub struct Tombstones {
     queue: VecDeque<Change>,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// even more slots fail, the whole disk is bad.
 const MAX_RETIRED_SHARE: u32 = 8;
 
+/// The slots (places for segments) to which writes have failed.
 #[derive(Debug, Default)]
 pub struct BadSlots {
     /// Slots (places for segments) to which one write has failed, each with the number of the

@@ -20,6 +20,7 @@ const OVERHEAD_BYTES: usize = 320;
 /// A single record may use at most 1/`MAX_RECORD_SHARE` of the memory for deferred records.
 const MAX_RECORD_SHARE: usize = 2;
 
+/// The deferred records, and the count of written bytes against the write budget.
 #[derive(Debug)]
 pub struct Deferred {
     budget: WriteBudget,

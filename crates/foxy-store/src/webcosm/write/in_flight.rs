@@ -11,6 +11,7 @@ use std::collections::HashMap;
 /// between the writes.
 const MAX_BATCHES: usize = 4;
 
+/// The batches that are being written, with their records and reusable buffers.
 #[derive(Debug, Default)]
 pub struct InFlight {
     records: HashMap<Key, (IoId, Record)>,

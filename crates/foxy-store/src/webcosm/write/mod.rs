@@ -27,6 +27,7 @@ use log::Log;
 
 pub(crate) use seal::summary_of;
 
+/// The two logs, and the records that are not on disk yet.
 pub struct Writer {
     logs: [Log; 2],
     in_flight: InFlight,

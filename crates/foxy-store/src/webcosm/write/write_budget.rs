@@ -6,6 +6,7 @@ use foxy_base::Instant;
 
 const NANOSECONDS_PER_DAY: u128 = 86_400_000_000_000;
 
+/// The bytes left of the write budget. A negative number means that the budget is overdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetMeter {
     bytes_per_day: i64,

@@ -12,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 /// or removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
+/// A record to be written to disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferedRecord {
     pub key: Key,
@@ -34,6 +35,7 @@ struct Turn {
     since: Instant,
 }
 
+/// The waiting records, by key and in the order of arrival.
 #[derive(Debug, Default)]
 pub struct WriteBuffer {
     records: HashMap<Key, Waiting>,
