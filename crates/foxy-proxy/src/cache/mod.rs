@@ -38,6 +38,7 @@ use foxy_rules::Vary;
 use foxy_store::{Key, Lifetime, PlacementHint, Record};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The result of a look-up in memory and in the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
     Response(Arc<Stored>, CacheKey),
@@ -48,11 +49,13 @@ pub(crate) enum Found {
     Unknown,
 }
 
+/// A stored partial response, and the tier (memory or store) that contained it.
 pub(crate) struct FoundPart {
     pub(crate) stored: Arc<Stored>,
     pub(crate) source: HitSource,
 }
 
+/// The result of a look-up in memory alone.
 pub(crate) enum InMemory {
     Found(Found),
     /// The caller must read the store under this key. If there is a Vary list, the key belongs to a

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Number of entries in the table. All entries together use 48 KiB of memory.
 const MAX_REFUSALS: usize = 1024;
 
+/// The reason why the cache does not store a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
     /// A caching rule forbids the cache to store the response.
@@ -83,6 +84,7 @@ impl fmt::Display for NotKept {
 /// response.
 const EXPECTED_FOR: u64 = 10_000;
 
+/// A response that the cache did not store, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,

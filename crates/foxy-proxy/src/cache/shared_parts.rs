@@ -13,14 +13,17 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
+/// The parts in memory, and the places that are free.
 pub(crate) struct SharedParts {
     places: Arc<Semaphore>,
     table: Arc<PartTable>,
 }
 
+/// The parts in memory, by key. A part leaves memory when its last user drops it.
 #[derive(Debug, Default)]
 struct PartTable(Mutex<HashMap<Key, Weak<SharedPart>>>);
 
+/// A part that several requests may use. Empty until a read delivers the part.
 struct SharedPart {
     key: Key,
     table: Arc<PartTable>,
@@ -28,8 +31,10 @@ struct SharedPart {
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
 }
 
+/// The use of a part by one request.
 pub(crate) struct HeldPart(Arc<SharedPart>);
 
+/// The reason why a part cannot be used: its read found nothing, or took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPart {
     Absent,

@@ -75,12 +75,15 @@ pub struct VaryList {
     pub salt: u64,
 }
 
+/// The body of a stored response: its bytes, or the number from which the keys of its parts (1 MiB
+/// each) are computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredBody {
     Whole(Bytes),
     Parts { fill: u64 },
 }
 
+/// A stored response, with the values that decide about its reuse.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub key: Bytes,
@@ -224,6 +227,8 @@ pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
 
+/// The key under which a response is stored. If the response is a variant, also the Vary list to
+/// which it belongs.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     pub(crate) key: CacheKey,
@@ -238,6 +243,8 @@ impl From<CacheKey> for Placement {
     }
 }
 
+/// The content of a record of the store: a response, or the Vary list of a URL with the text of its
+/// key.
 #[derive(Clone, Debug)]
 pub enum Entry {
     Response(Box<Stored>),

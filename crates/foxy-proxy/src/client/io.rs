@@ -73,6 +73,7 @@ impl ReadTimer {
     }
 }
 
+/// A connection with a client before HTTP/2 is known, or an HTTP/1.1 connection.
 pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
     /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
@@ -93,6 +94,7 @@ pub(crate) struct ClientConnection {
     pub(crate) progress: Rc<Progress>,
 }
 
+/// Reads the body of the current request from an HTTP/1.1 connection.
 pub(crate) struct Http1Receiver<'a> {
     half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,

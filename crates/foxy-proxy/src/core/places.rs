@@ -66,6 +66,7 @@ impl From<IpAddr> for ClientBlock {
     }
 }
 
+/// All places (slots for connections) of the process.
 pub(crate) struct Places {
     limit: usize,
     share: usize,
@@ -92,12 +93,14 @@ struct Table {
     clients: HashMap<ClientBlock, Share>,
 }
 
+/// The places (slots for connections) of one client.
 #[derive(Default)]
 struct Share {
     taken: usize,
     waiting: BTreeSet<Ticket>,
 }
 
+/// A place (slot for a connection) in use.
 struct Taken {
     state: Arc<AtomicU64>,
     client: Option<ClientBlock>,
@@ -182,6 +185,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(0)
 }
 
+/// Counts a new connection to which the proxy is sending a refusal. Dropping the value ends the
+/// count.
 pub(crate) struct Refusal(Arc<Places>);
 
 impl Drop for Refusal {

@@ -159,11 +159,13 @@ impl AsyncWrite for Transport {
     }
 }
 
+/// The half of a connection from which the proxy reads.
 pub(crate) enum ReadSide<'a> {
     Plain(ReadHalf<'a>),
     Tls(&'a RefCell<TlsStream<Transport>>),
 }
 
+/// The half of a connection to which the proxy writes.
 pub(crate) enum WriteSide<'a> {
     /// Drops all bytes, because the peer expects another protocol.
     Muted,

@@ -27,6 +27,7 @@ const QUICK_ABORT_BYTES: u64 = 64 << 10;
 /// attempt that delivered at least 1 MiB, the count starts again.
 const MAX_RESUMES: u32 = 3;
 
+/// The result of an attempt to fetch the rest of a body that broke off.
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
     NotNow,
@@ -35,6 +36,7 @@ enum RestOfBody {
     Never,
 }
 
+/// The body of a response whose head has arrived, and the flight (shared fetch) that receives it.
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,

@@ -38,12 +38,14 @@ const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 /// proxy would have to fetch it again for each of these readers, or cut their answers off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
+/// Tells whether the cache stored the body, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
     No(NotKept),
 }
 
+/// Collects the bytes of a body, and sends them to the store in parts of 1 MiB.
 pub(crate) struct BodyWriter {
     worker: Rc<Worker>,
     key: CacheKey,
@@ -66,6 +68,7 @@ struct UnconfirmedPart {
     answer: StoreAnswer,
 }
 
+/// The state of a part that was sent to the store.
 enum StoreAnswer {
     Pending(oneshot::Receiver<Answer>),
     /// The store was busy. At this time, the writer sends the part to the store again.

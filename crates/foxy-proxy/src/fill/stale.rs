@@ -18,6 +18,7 @@ use foxy_rules::{
 };
 use std::sync::Arc;
 
+/// A stored response that needs the origin's confirmation, or may be served if the origin fails.
 #[derive(Clone)]
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
@@ -80,6 +81,7 @@ fn hit_after(
     Some(Hit::fallback(status, stale_by, permit))
 }
 
+/// A request that the cache cannot answer alone, and what the look-up found.
 pub(crate) struct Miss {
     pub(crate) reason: ForwardReason,
     pub(crate) list: Option<VaryList>,

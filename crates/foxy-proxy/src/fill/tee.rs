@@ -16,6 +16,7 @@ use foxy_rules::{Part, Policy, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// An answer that is being stored while one client receives it.
 pub(crate) struct Tee {
     base: CacheKey,
     placement: Placement,

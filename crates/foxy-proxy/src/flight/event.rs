@@ -27,6 +27,7 @@ pub(crate) struct FlightHead {
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
+/// The result of a flight (shared fetch) before its body.
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
@@ -55,6 +56,7 @@ impl FlightOutcome {
     }
 }
 
+/// A response head from a flight (shared fetch), or another outcome.
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
     /// A 1xx response of the origin. Only the request that started the flight (shared fetch)
@@ -63,6 +65,8 @@ pub(crate) enum FlightEvent {
     Outcome(FlightOutcome),
 }
 
+/// The next piece of a body. `LeftBehind` means that the reader was too slow, so its next bytes are
+/// no longer in memory.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Data(Bytes),

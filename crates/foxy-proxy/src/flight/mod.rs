@@ -32,6 +32,7 @@ use tokio::sync::Notify;
 /// Longest time for which one slow reader may delay the other readers of a flight (shared fetch).
 const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
+/// A fetch from the origin whose response several requests share.
 pub(crate) struct Flight {
     state: Mutex<FlightState>,
     progress: Notify,
@@ -308,6 +309,8 @@ pub(crate) struct Flights {
     memory_budget: Arc<MemoryBudget>,
 }
 
+/// How a request gets its response: from a new flight (shared fetch), from a flight in progress, or
+/// from the cache.
 pub(crate) enum Boarding {
     Leads(Arc<Flight>, Reader),
     Follows(Reader),

@@ -18,6 +18,7 @@ enum Behind {
     LateAndWaiting,
 }
 
+/// The position in the body that a reader of the flight (shared fetch) has reached.
 struct ReaderPosition {
     reader: u64,
     /// Number of the chunk that the reader reads next. The first chunk of the body has number 0.
@@ -26,6 +27,7 @@ struct ReaderPosition {
     skip: usize,
 }
 
+/// The part of the response that has arrived, and the readers' positions in it.
 #[derive(Default)]
 pub(crate) struct FlightState {
     pub(crate) interim: VecDeque<ResponseHead>,

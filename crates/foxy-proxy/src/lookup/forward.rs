@@ -37,6 +37,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A request to forward to the origin.
 pub(crate) struct Forward<'a> {
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) body: BodyLength,

@@ -18,6 +18,7 @@ use foxy_base::clock;
 use foxy_rules::Permit;
 use std::sync::Arc;
 
+/// The result of looking for a stored response to a request.
 pub(crate) enum Lookup {
     Answered(Answered),
     /// The proxy began to serve a stored response, but the store has lost the body.

@@ -31,6 +31,7 @@ struct Remains {
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
+/// The result of serving a stored response.
 pub(crate) enum Served {
     Answered(Answered),
     Lost(LostBody),

@@ -39,6 +39,7 @@ pub(crate) enum Framing {
     Empty,
 }
 
+/// The head of an answer, and the values that the sender adds to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
     pub(crate) status: u16,
@@ -207,6 +208,8 @@ fn made_id(number: u64) -> String {
     format!("{:016x}", split_mix(&mut state))
 }
 
+/// The reason why an answer cannot be sent: the client disconnected, or accepted no bytes for too
+/// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteEnd {
     Gone,
@@ -227,6 +230,7 @@ pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T
     .await
 }
 
+/// Whether the client accepted all bytes in the time that the caller allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientTook {
     All,
@@ -256,6 +260,7 @@ pub(crate) struct Answered {
     pub(crate) response: SentResponse,
 }
 
+/// The side that ended an exchange too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
     /// The client disconnected, or stopped reading the answer.
@@ -264,6 +269,7 @@ pub(crate) enum Aborted {
     Source,
 }
 
+/// The reason why a stored body was not sent completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SendFailure {
     Aborted(Aborted),
@@ -279,6 +285,7 @@ impl SendFailure {
     }
 }
 
+/// The range of a body that was not sent yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsentRest {
     /// Position of the first unsent byte of the body.

@@ -30,6 +30,7 @@ use tokio::time::Instant;
 /// requests.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
+/// The next step of a connection after a request.
 enum NextStep {
     ReadRequest,
     /// The connection has been idle since this time. It waits, with little memory, until the client
@@ -172,6 +173,7 @@ async fn serve_requests(
     }
 }
 
+/// The protocol of a connection, detected from its first bytes.
 enum ClientProtocol {
     Http1,
     Http2,

@@ -19,6 +19,7 @@ use foxy_http::{Headers, RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+/// How a request ended, for the access log.
 pub(crate) enum Ended {
     Answered(Answered),
     Aborted(Aborted),
@@ -32,6 +33,7 @@ impl From<Result<Answered, Aborted>> for Ended {
     }
 }
 
+/// The part of a request that the proxy could read, for the access log.
 pub(crate) enum ReadRequest {
     /// The head, and the scheme of the client's connection.
     Head(RequestHead, Scheme),

@@ -26,6 +26,7 @@ use foxy_store::PlacementHint;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// A request to the origin for one slice (aligned MiB) of an object.
 pub(crate) struct SliceRequest {
     /// The client's request. The header fields of this request may forbid the cache to store the
     /// slice (aligned MiB).
@@ -42,6 +43,7 @@ pub(crate) struct SliceRequest {
     pub(crate) list: Option<VaryList>,
 }
 
+/// The form in which the cache stores a slice (aligned MiB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
     /// The slice (aligned MiB) contains the whole object. It is stored like an ordinary response.

@@ -21,6 +21,7 @@ const READ_BYTES: usize = 32 << 10;
 /// Length of a request line and the head's empty line, without the method and the target.
 const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
+/// The HTTP/1.1 connection of one exchange with an origin.
 pub(crate) struct Http1Link {
     connection: Connection,
     out: OutgoingBody,

@@ -33,6 +33,8 @@ struct Idle {
     since: Instant,
 }
 
+/// The limits of the pool: idle connections for one origin, idle connections in total, and idle
+/// time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
     pub(crate) per_origin: usize,

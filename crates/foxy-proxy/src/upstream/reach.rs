@@ -34,6 +34,7 @@ pub(crate) struct ReachOptions {
     pub(crate) client: Option<ClientBlock>,
 }
 
+/// The connection on which an exchange can send its request.
 pub(crate) enum Reached {
     /// An HTTP/1.1 connection for this exchange alone. The flag is true if the connection has
     /// served another request before.

@@ -149,6 +149,7 @@ impl RequestBody {
     }
 }
 
+/// Bytes of a request that wait to be written to the connection.
 #[derive(Debug, Default)]
 pub(crate) struct OutgoingBody {
     queue: VecDeque<Bytes>,
@@ -213,6 +214,7 @@ pub(crate) struct OutgoingRequest {
     pub(crate) active: Instant,
 }
 
+/// The part of the response that the exchange expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Head,

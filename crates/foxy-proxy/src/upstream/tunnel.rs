@@ -95,6 +95,7 @@ impl TunnelActivity {
     }
 }
 
+/// The state of one direction of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
@@ -104,6 +105,7 @@ enum RelayStage {
     Closed,
 }
 
+/// One direction of a tunnel, with the bytes that wait to be written.
 struct Direction<'a> {
     pending: Bytes,
     flushed: bool,

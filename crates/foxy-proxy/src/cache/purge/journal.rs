@@ -164,6 +164,7 @@ fn take(entry: &[u8]) -> Option<Rule> {
     Some(Rule { order: Order { scope, strength, at: WallTime(number(16)?) }, moment: number(8)? })
 }
 
+/// A valid block of the purge journal, with its purges still encoded.
 struct Sound<'a> {
     series: Series,
     latest: u64,

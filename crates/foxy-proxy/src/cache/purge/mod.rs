@@ -232,6 +232,7 @@ impl Purges {
     }
 }
 
+/// Applies purges in memory only. A restart loses them, together with the cache.
 struct Unkept {
     book: Arc<PurgeBook>,
     turn: Mutex<()>,

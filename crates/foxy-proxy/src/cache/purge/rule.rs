@@ -98,6 +98,7 @@ pub enum Named {
     Site,
 }
 
+/// The reason why the name in a purge request is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
     NotAUrl,

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use xxhash_rust::xxh3::xxh3_128;
 
+/// The effect of all purges on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Untouched,
@@ -39,12 +40,14 @@ impl Default for Limits {
     }
 }
 
+/// The number and the time of a purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     moment: u64,
     at: WallTime,
 }
 
+/// The newest soft purge and the newest hard purge of the same responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Marks {
     soft: Mark,
@@ -80,6 +83,7 @@ impl Marks {
     }
 }
 
+/// The purges in memory, by the responses that they affect.
 #[derive(Clone, Debug, Default)]
 pub struct PurgeTable {
     limits: Limits,

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 /// `None` while the socket accepts bytes.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
+/// The stream of a client's connection as the HTTP/2 library sees it.
 pub(crate) struct WatchedIo<'a> {
     stream: &'a mut Transport,
     read_before: &'a mut BytesMut,

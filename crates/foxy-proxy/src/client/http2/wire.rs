@@ -24,6 +24,7 @@ const SETTINGS_COST: u64 = 16;
 /// If a client sends more, its connection closes. A correct client sends no such trailers.
 const MAX_MALFORMED_STREAMS: usize = 256;
 
+/// Watches the frames of an HTTP/2 connection with a client, in both directions.
 #[derive(Debug)]
 pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
@@ -32,6 +33,7 @@ pub(crate) struct Wire {
     pub(crate) flood_notice: Notify,
 }
 
+/// The state of the frames from the client.
 #[derive(Debug)]
 struct Incoming {
     reader: FrameReader,
@@ -47,6 +49,7 @@ struct Incoming {
     flooded: bool,
 }
 
+/// The state of the frames to the client.
 #[derive(Debug)]
 struct Outgoing {
     reader: FrameReader,
@@ -149,6 +152,7 @@ impl Wire {
     }
 }
 
+/// The error after the client sent too many frames.
 struct Flooded;
 
 impl Incoming {

@@ -73,6 +73,7 @@ fn six(address: IpAddr) -> Ipv6Addr {
     }
 }
 
+/// The address of the client, as the header of the balancer names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
     Known(SocketAddr),

@@ -23,6 +23,7 @@ const MAX_TABLE_ENTRIES: usize = 4096 / 32;
 /// contains these seven bits and one more bit.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
+/// The kind of the first field in a block. A pseudo-field has a name that begins with `:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstField {
     Pseudo,
@@ -51,6 +52,7 @@ enum Number {
     Length(Text),
 }
 
+/// The next element of the block that the decoder expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockStep {
     Field,

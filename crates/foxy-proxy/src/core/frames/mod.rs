@@ -33,6 +33,7 @@ pub(crate) mod flag {
     pub(crate) const PRIORITY: u8 = 32;
 }
 
+/// The header of an HTTP/2 frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,

@@ -64,6 +64,7 @@ const MAX_BROKEN_STREAMS: usize = 100;
 /// Requests that are on the way are still answered.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
+/// The reason why an HTTP/2 connection ended.
 enum ConnectionEnd {
     /// The connection has ended, and the client and the proxy know this.
     Closed,

@@ -166,6 +166,7 @@ impl Lookups {
     }
 }
 
+/// The host of a URL: an IP address or a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Host<'a> {
     Address(IpAddr),

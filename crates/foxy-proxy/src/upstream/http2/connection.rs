@@ -37,6 +37,7 @@ const MAX_REMEMBERED_RESETS: usize = 256;
 /// Time limit for closing a connection in an orderly way.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
+/// An HTTP/2 connection with an origin, which several exchanges share.
 pub(crate) struct Http2Connection {
     /// The library's handle for sending requests. `None` once no more requests may use the
     /// connection.

@@ -30,12 +30,15 @@ pub(crate) enum Flood {
     Heads,
 }
 
+/// The response heads on one stream: the number that the proxy has not read, and the kind of the
+/// first field in the last head.
 #[derive(Debug)]
 struct Heads {
     unread: u32,
     last: FirstField,
 }
 
+/// Whether the origin's first SETTINGS frame has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,

@@ -22,6 +22,7 @@ use std::task::{Context, Poll, ready};
 /// head. If the length is wrong, the client then receives an error instead of a broken answer.
 const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
+/// A request and its response on one stream of an HTTP/2 connection.
 pub(crate) struct Http2Exchange {
     // Must be dropped before `lease`, this stream's permit on the connection. The connection then
     // knows that the stream has ended before a waiting exchange gets the permit.
@@ -53,6 +54,7 @@ struct Withheld {
     more: bool,
 }
 
+/// The state of sending the end of a request.
 enum RequestEnd {
     /// The client has not sent its whole body yet.
     Open,
@@ -68,6 +70,7 @@ enum Http2Progress {
     Sent(Result<(), h2::Error>),
 }
 
+/// The source of an error: the HTTP/2 library, or the proxy's own checks.
 enum Failure {
     Library(h2::Error),
     Ours(UpstreamError),
