@@ -72,7 +72,8 @@ pub struct StoreSettings {
     /// requirement R49 of `foxy figure requirements`).
     pub object_limit: u64,
     /// Time between two checkpoints. A checkpoint writes the index to disk (requirement R38 of
-    /// `foxy figure requirements`).
+    /// `foxy figure requirements`). The webcosm scheme has no checkpoints. It waits for this time
+    /// before each pass that writes the use counters to disk.
     pub checkpoint_interval: Duration,
     /// Number of bytes of records that the store collects in memory before it writes them together,
     /// as the storage scheme PACKETIZER does (requirement R25 of `foxy figure requirements`). Must

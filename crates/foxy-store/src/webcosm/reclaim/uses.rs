@@ -91,8 +91,8 @@ impl Uses {
         }
     }
 
-    /// Starts the regular writing of use counters, after all counters were read from disk. The
-    /// first round starts after the time in the setting `checkpoint_interval`.
+    /// Starts the regular writing of use counters, after all counters were read from disk. Before
+    /// each round, the store waits for the time in the setting `checkpoint_interval`.
     pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
         self.next = cx.now + cx.settings.checkpoint_interval;
