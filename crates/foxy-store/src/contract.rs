@@ -135,8 +135,8 @@ pub enum StoreRequest {
         /// The key of the record.
         key: Key,
     },
-    /// Closes the store: the store writes buffered records and a checkpoint of its state, then
-    /// answers `Closed`. The store refuses later requests.
+    /// Closes the store: the store writes the buffered records and the state that the next opening
+    /// needs, then answers `Closed`. The store refuses later requests.
     Close {
         /// Matches the answer to this request.
         ticket: Ticket,

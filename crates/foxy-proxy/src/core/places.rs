@@ -14,9 +14,10 @@ use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// State of a connection with a request in progress. [`UNQUEUED`] and [`ENDING`] are two further
-/// states. Every other value of the state is a time: the connection has been idle since then. The
-/// time counts microseconds since the proxy started.
+/// State of a connection that has a request in progress, and is still in the queues of idle
+/// connections. [`UNQUEUED`] and [`ENDING`] are two further states. Every other value of the state
+/// is a time: the connection has been idle since then. The time counts microseconds since the proxy
+/// started.
 const AT_WORK: u64 = u64::MAX;
 /// State of a connection that has a request in progress and is not in the queues of idle
 /// connections.

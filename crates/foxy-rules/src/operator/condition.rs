@@ -107,8 +107,8 @@ pub(super) struct Matching {
 }
 
 impl Matching {
-    /// The interpretation of requests by the conditions in `when`. `grants` says whether the rule
-    /// grants (true) or refuses (false) something. `None` means that it does neither.
+    /// Returns how the conditions in `when` treat an ambiguous request. `grants` says whether the
+    /// rule grants (true) or refuses (false) something. `None` means that it does neither.
     pub(super) const fn condition(grants: Option<bool>) -> Self {
         match grants {
             Some(true) => Self { paths: Readings::Every, ignores_method_case: false },
@@ -117,8 +117,8 @@ impl Matching {
         }
     }
 
-    /// The interpretation of requests by the conditions in `unless`. `grants` has the same meaning
-    /// as in [`Self::condition`].
+    /// Returns how the conditions in `unless` treat an ambiguous request. `grants` has the same
+    /// meaning as in [`Self::condition`].
     pub(super) const fn exception(grants: Option<bool>) -> Self {
         match grants {
             Some(true) => Self::condition(Some(false)),
