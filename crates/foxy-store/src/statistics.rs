@@ -39,8 +39,8 @@ macro_rules! statistics {
         }
 
         impl StoreStatistics {
-            /// Returns all values in the order of the table. The values are read one after another,
-            /// so they are not all from exactly the same time.
+            /// Returns all values in the order of declaration. The values are read one after
+            /// another, so they are not all from exactly the same time.
             pub fn snapshot(&self) -> Vec<Measure> {
                 vec![$(Measure {
                     name: stringify!($name),

@@ -16,7 +16,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// Every counter, in the order of the table.
+            /// Every counter, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Name of the counter in Prometheus, without the prefix and suffix that all counters

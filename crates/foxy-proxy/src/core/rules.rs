@@ -64,7 +64,7 @@ impl RulesInForce {
         self.shared.get()
     }
 
-    /// Adds one request to the count of each rule at these positions of the list.
+    /// Adds one request to the count of each rule at these positions in the list of rules.
     pub(crate) fn count(&self, positions: &[usize]) {
         if positions.is_empty() {
             return;

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 /// matching all path patterns in a single pass is faster.
 const MAX_NEIGHBOURS: usize = 16;
 
-/// Positions of rules in the list, found by host, path or client.
+/// Positions of rules in the operator's list, found by host, path or client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuleIndex {
     always: Vec<u32>,

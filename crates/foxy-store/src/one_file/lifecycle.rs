@@ -83,8 +83,8 @@ impl<P: StorePhase> Lifecycle<P> {
     }
 }
 
-/// Checks that every phase has exactly one row in the table of transitions, and that the phase
-/// `end` can be reached from every phase.
+/// Checks the table of allowed changes of phase. Every phase must have exactly one row, and must
+/// lead to the phase `end`, directly or through other phases.
 #[cfg(any(test, feature = "testing"))]
 pub fn check_every_phase_reaches<P: StorePhase>(end: P) {
     let table = P::TRANSITIONS;

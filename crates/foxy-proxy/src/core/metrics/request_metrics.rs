@@ -16,7 +16,7 @@ macro_rules! outcomes {
         }
 
         impl RequestOutcome {
-            /// Every outcome, in the order of the table.
+            /// Every outcome, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Returns the value of the label `outcome` in metrics.

@@ -233,7 +233,7 @@ impl Http2Exchange {
                         }
                         Some(data) => {
                             // The origin receives flow-control credit only when the proxy reads the
-                            // body. So at most one window of bytes waits.
+                            // body. So at most one flow-control window of bytes waits.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
                         }

@@ -46,8 +46,8 @@ impl Tombstones {
         None
     }
 
-    /// Processes the result of a step and starts the next step. At the end of the list, returns
-    /// what to do next and the last result.
+    /// Processes the result of a step and starts the next step. After the last step of the list,
+    /// returns what to do next and the last result.
     pub fn step_done(
         &mut self,
         cx: &mut Context,

@@ -34,8 +34,7 @@ impl Measured {
     }
 }
 
-/// Returns how many of the records at the start of the list fit in `room` bytes if they follow each
-/// other.
+/// Returns how many of the first `records` fit in `room` bytes, one after another.
 pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     let taken = records.iter().scan(0, |end, record| {
         *end += record.alone(granule);
