@@ -221,8 +221,9 @@ impl UpstreamExchange {
 
     /// Finds a connection, and begins to send the head of the request.
     ///
-    /// Over HTTP/1.1, only a request that may be sent twice uses an idle connection. The origin may
-    /// have closed the connection meanwhile, and the request would be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1, only an idempotent request with a complete body and no upgrade uses an idle
+    /// connection. The origin may have closed the connection meanwhile, and the request would be
+    /// lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             self.choose_route()?;

@@ -1,6 +1,6 @@
 //! Finds the newest segments of each log when a store is opened. The journal states which segments
 //! are durable, and the search starts after them. A segment without a summary (list of its records)
-//! is read completely. A slot without a valid segment is a gap.
+//! is read completely. A slot (place for a segment) without a valid segment is a gap.
 
 use crate::layout::PAGE;
 use crate::record::{HEADER, Header};
