@@ -1,5 +1,5 @@
 //! Answers the request of one HTTP/2 stream. If the client resets the stream of a safe request,
-//! such as GET, the proxy stops to answer it. An unsafe request continues until the origin's answer
+//! such as GET, the proxy stops answering it. An unsafe request continues until the origin's answer
 //! is known, because the answer may invalidate stored responses.
 
 use crate::answer;
