@@ -74,6 +74,11 @@ impl TestAuthority {
     /// Returns a list in PEM form that revokes the certificates with these serial numbers. The list
     /// is current until the year `until`.
     pub fn revoke(&self, serial_numbers: &[u64], until: i32) -> String {
+        self.revoke_in(2000, serial_numbers, until)
+    }
+
+    /// Returns a list as [`Self::revoke`], issued in the year `year`.
+    pub fn revoke_in(&self, year: i32, serial_numbers: &[u64], until: i32) -> String {
         let revoked = serial_numbers.iter().map(|&number| RevokedCertParams {
             serial_number: SerialNumber::from(number),
             revocation_time: rcgen::date_time_ymd(2000, 1, 1),
@@ -81,7 +86,7 @@ impl TestAuthority {
             invalidity_date: None,
         });
         let list = CertificateRevocationListParams {
-            this_update: rcgen::date_time_ymd(2000, 1, 1),
+            this_update: rcgen::date_time_ymd(year, 1, 1),
             next_update: rcgen::date_time_ymd(until, 1, 1),
             crl_number: SerialNumber::from(1),
             issuing_distribution_point: None,

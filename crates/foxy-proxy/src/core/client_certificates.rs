@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{CertificateError as Invalid, Error, RootCertStore};
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
+use x509_parser::revocation_list::CertificateRevocationList;
 
 /// Number of messages about refused clients that may wait until they are read. Further messages
 /// are dropped.
@@ -110,6 +112,8 @@ impl ClientAuthorities {
             verifier(&roots, self.need, &lists).map_err(|error| (number, unusable(&error)))?;
             self.lists.extend(lists);
         }
+        // Only the first list of an authority counts.
+        self.lists.sort_by_cached_key(|list| Reverse(issued(list)));
         let verifier = verifier(&roots, self.need, &self.lists);
         self.verifier = verifier.map_err(|error| (0, unusable(&error)))?;
         Ok(self)
@@ -138,6 +142,12 @@ impl ClientAuthorities {
         }
         named_user(own).map(Some).ok_or(CertificateRefusal::NoName)
     }
+}
+
+/// Returns the time when an authority issued the list, in seconds since the Unix epoch.
+fn issued(list: &[u8]) -> i64 {
+    let read = CertificateRevocationList::from_der(list);
+    read.map_or(i64::MIN, |(_, list)| list.last_update().timestamp())
 }
 
 fn verifier(
@@ -227,6 +237,7 @@ impl CertificateRefusal {
                 | Invalid::ExpiredRevocationListContext { .. } => Self::NoCurrentList,
                 _ => Self::Unusable,
             }),
+            Error::InvalidCertRevocationList(_) => Some(Self::NoCurrentList),
             _ => None,
         }
     }
@@ -266,7 +277,9 @@ impl RefusedClients {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_testkit::certificates::TestAuthority;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+    use rustls::CertRevocationListError;
 
     fn certificate(common: &[&str], names: Vec<SanType>) -> Vec<u8> {
         let mut parameters = CertificateParams::default();
@@ -297,6 +310,28 @@ mod tests {
             assert_eq!(user.as_deref(), expected, "{common:?} {names:?}");
         }
         assert_eq!(named_user(b"no certificate"), None);
+    }
+
+    #[test]
+    fn the_newest_list_of_an_authority_counts_and_must_have_its_signature() {
+        let authority = TestAuthority::new();
+        let serial = |parameters: &mut CertificateParams| parameters.serial_number = Some(7.into());
+        let chain = [authority.sign_with(&[], serial).certificate];
+        let now = WallTime(1_700_000_000_000);
+        let [old, new] = [(2000, &[][..]), (2001, &[7])]
+            .map(|(year, numbers)| authority.revoke_in(year, numbers, 2100));
+        for lists in [[&old, &new], [&new, &old]] {
+            let trusted = ClientAuthorities::read(
+                [authority.pem().as_bytes()],
+                CertificateNeed::Required,
+            );
+            let trusted = trusted.expect("an authority");
+            let trusted = trusted.without_revoked(lists.map(|list| list.as_bytes()));
+            let user = trusted.expect("lists").user(&chain, true, now);
+            assert_eq!(user, Err(CertificateRefusal::Revoked));
+        }
+        let unsigned = Error::InvalidCertRevocationList(CertRevocationListError::BadSignature);
+        assert_eq!(CertificateRefusal::of(&unsigned), Some(CertificateRefusal::NoCurrentList));
     }
 
     #[test]
