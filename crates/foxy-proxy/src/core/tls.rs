@@ -5,7 +5,7 @@ use crate::core::acme_challenges::AcmeChallenges;
 use crate::core::client_certificates::{CertificateRefusal, ClientAuthorities, RefusedClients};
 use crate::core::live::Live;
 use crate::core::transport::Transport;
-use foxy_base::clock;
+use foxy_base::{Instant, clock};
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, Ticketer};
@@ -14,12 +14,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, NoClientAuth, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{HandshakeKind, ServerConfig};
+use std::cell::RefCell;
 use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+
+/// Time after which a client's certificate on an open connection is verified again, because the
+/// certificate or a list of revoked certificates may have expired.
+const VERIFIED_FOR: Duration = Duration::from_secs(60);
 
 /// First byte of a TLS record that contains a handshake message (RFC 8446 §5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
@@ -187,9 +193,22 @@ pub(crate) struct HandshakeFacts {
     /// The name that the client gave to this server.
     server_name: Option<Arc<str>>,
     chain: Arc<[CertificateDer<'static>]>,
-    user: Option<Arc<str>>,
-    settings: Arc<HandshakeSettings>,
+    verified: RefCell<Verified>,
     in_force: Live<HandshakeSettings>,
+}
+
+/// The result of the last verification of a client's certificate.
+#[derive(Debug)]
+struct Verified {
+    settings: Arc<HandshakeSettings>,
+    at: Instant,
+    user: Result<Option<Arc<str>>, CertificateRefusal>,
+}
+
+impl Verified {
+    fn still_counts(&self, in_force: &Arc<HandshakeSettings>, now: Instant) -> bool {
+        Arc::ptr_eq(in_force, &self.settings) && now.since(self.at) < VERIFIED_FOR
+    }
 }
 
 impl HandshakeFacts {
@@ -198,14 +217,17 @@ impl HandshakeFacts {
     }
 
     /// Returns the user that the client's certificate names. If a reload has changed the
-    /// authorities or lists, verifies the certificate again. So no open connection outlives its
-    /// authority or certificate.
+    /// authorities or lists, or after [`VERIFIED_FOR`], verifies the certificate again. So no open
+    /// connection outlives its authority or certificate. Other requests need no verification, which
+    /// takes milliseconds with a long list of revoked certificates.
     pub(crate) fn user(&self) -> Result<Option<Arc<str>>, CertificateRefusal> {
-        let in_force = self.in_force.get();
-        if Arc::ptr_eq(&in_force, &self.settings) {
-            return Ok(self.user.clone());
+        let (in_force, now) = (self.in_force.get(), clock::monotonic());
+        let mut verified = self.verified.borrow_mut();
+        if !verified.still_counts(&in_force, now) {
+            let user = in_force.user(&self.chain, true);
+            *verified = Verified { settings: Arc::clone(&in_force), at: now, user };
         }
-        in_force.user(&self.chain, true)
+        verified.user.clone()
     }
 }
 
@@ -309,7 +331,9 @@ impl ClientTls {
             Err(reason) => return Err(refuse(reason, stream.into_inner().0)),
         };
         let in_force = self.handshake.clone();
-        let facts = HandshakeFacts { server_name, chain, user, settings, in_force };
+        let verified = Verified { settings, at: clock::monotonic(), user: Ok(user) };
+        let verified = RefCell::new(verified);
+        let facts = HandshakeFacts { server_name, chain, verified, in_force };
         let presented = Some(Rc::new(facts));
         Ok(AcceptedTls { transport: Transport::tls(stream), presented })
     }
@@ -324,6 +348,21 @@ mod tests {
         let Made { cert, signing_key } =
             generate_simple_self_signed([name.to_owned()]).expect("made");
         (cert.pem(), signing_key.serialize_pem())
+    }
+
+    #[test]
+    fn a_verification_counts_for_a_minute_under_the_same_settings() {
+        let certificates = Arc::new(InUse(RwLock::default()));
+        let [own, other] = [(); 2].map(|()| Arc::new(HandshakeSettings::new(&certificates, None)));
+        let verified = Verified { settings: Arc::clone(&own), at: Instant(5), user: Ok(None) };
+        let end = Instant(5) + VERIFIED_FOR;
+        for (settings, now, expected) in [
+            (&own, Instant(end.0 - 1), true),
+            (&own, end, false),
+            (&other, Instant(6), false),
+        ] {
+            assert_eq!(verified.still_counts(settings, now), expected, "{now:?}");
+        }
     }
 
     #[test]
