@@ -91,15 +91,18 @@ impl ReadRing {
 
     /// Passes new reads to the kernel, and adds the finished reads to `done`. Never waits. Makes no
     /// system call if nothing is to do. Returns whether the caller must call again soon.
-    pub fn turn(&mut self, done: &mut Vec<IoDone>) -> bool {
+    ///
+    /// # Errors
+    /// Returns an error if the kernel refuses the call. The unfinished reads may then never finish,
+    /// so the caller must drop the ring.
+    pub fn turn(&mut self, done: &mut Vec<IoDone>) -> Result<bool, IoError> {
         self.queue.fill();
-        if let Err(error) = self.queue.turn(0, None) {
-            self.queue.fail_backlog(error);
-        }
+        let turned = self.queue.turn(0, None);
         let buffers = self.queue.finished.iter().filter_map(|done| done.buffer.as_ref());
         self.bytes -= buffers.map(IoBuffer::len).sum::<usize>();
         done.append(&mut self.queue.finished);
-        self.queue.has_more()
+        turned?;
+        Ok(self.queue.has_more())
     }
 }
 
@@ -130,6 +133,7 @@ mod tests {
     use crate::uring::Uring;
     use foxy_base::Instant;
     use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
 
     const FILE: FileId = FileId(1);
     const BYTES: usize = 3 << 20;
@@ -159,12 +163,12 @@ mod tests {
 
     fn wait(ring: &mut ReadRing, count: usize) -> Vec<IoDone> {
         let (bell, mut done) = (ring.bell().expect("a descriptor"), Vec::new());
-        let mut has_more = ring.turn(&mut done);
+        let mut has_more = ring.turn(&mut done).expect("a working ring");
         while done.len() < count {
             if !has_more {
                 poll(&mut [PollFd::new(&bell, PollFlags::IN)], None).expect("the bell rings");
             }
-            has_more = ring.turn(&mut done);
+            has_more = ring.turn(&mut done).expect("a working ring");
         }
         assert_eq!(ring.bytes, 0);
         done
@@ -211,6 +215,31 @@ mod tests {
             begun += 1;
         }
         assert_eq!(begun as usize, MAX_BYTES / (64 << 10));
-        let _ = ring.turn(&mut Vec::new());
+        ring.turn(&mut Vec::new()).expect("a working ring");
+    }
+
+    /// A ring on another thread than its own, where the kernel refuses all calls.
+    struct MovedRing(ReadRing);
+
+    // SAFETY: a ring is memory and descriptors that no other thread uses at the same time.
+    unsafe impl Send for MovedRing {}
+
+    impl MovedRing {
+        fn turn(mut self) -> (Result<bool, IoError>, usize) {
+            let mut done = Vec::new();
+            (self.0.turn(&mut done), done.len())
+        }
+    }
+
+    #[test]
+    fn a_ring_whose_calls_the_kernel_refuses_reports_an_error() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (reader, mut ring) = (reader(&folder), ReadRing::new().expect("io_uring"));
+        ring.begin(IoId(1), &reader, FILE, 0, 4096);
+        let moved = MovedRing(ring);
+        let turned = std::thread::spawn(|| moved.turn()).join().expect("no panic");
+        // A ring of a kernel before 6.1 works on all threads.
+        let refused = Err(IoError::from(Errno::EXIST));
+        assert!([(refused, 0), (Ok(false), 1)].contains(&turned), "{turned:?}");
     }
 }

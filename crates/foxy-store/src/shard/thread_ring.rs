@@ -79,16 +79,16 @@ impl ThreadRing {
     /// Passes all reads that began after the last turn to the kernel, and answers the gets whose
     /// reads have finished. Wakes `waker` when the next read begins.
     pub fn turn(&self, waker: &Waker) {
-        let Some((mut done, has_more)) = RING.with_borrow_mut(|ring| {
+        let Some((mut done, turned)) = RING.with_borrow_mut(|ring| {
             let ring = ring.as_mut()?;
             let mut done = std::mem::take(&mut ring.done);
-            let has_more = ring.reads.turn(&mut done);
+            let turned = ring.reads.turn(&mut done);
             ring.waker.get_or_insert_with(|| waker.clone());
-            Some((done, has_more))
+            Some((done, turned))
         }) else {
             return;
         };
-        if has_more {
+        if turned == Ok(true) {
             waker.wake_by_ref();
         }
         for IoDone { id, result, buffer } in done.drain(..) {
@@ -98,6 +98,9 @@ impl ThreadRing {
             if let Some(then) = then {
                 then(buffer.filter(whole));
             }
+        }
+        if turned.is_err() {
+            return give_up();
         }
         RING.with_borrow_mut(|ring| {
             if let Some(ring) = ring {
@@ -111,6 +114,13 @@ impl Drop for ThreadRing {
     fn drop(&mut self) {
         drop(RING.take());
     }
+}
+
+/// Closes the ring of the calling thread, because the kernel refuses its calls. The threads of the
+/// stores then read its records.
+fn give_up() {
+    let unfinished = RING.take().map(|ring| ring.waiting);
+    unfinished.into_iter().flatten().flatten().for_each(|then| then(None));
 }
 
 /// Whether the calling thread has a ring with space for a read of `length` bytes, and `reader`
