@@ -70,12 +70,12 @@ impl fmt::Display for FileFault {
             Self::Replaced(FileKind::BlockDevice) => {
                 write!(f, "the link to the device was changed or replaced while in use; {REMEDY}")
             }
-            Self::CutShort { found, expected, kind } => {
+            // The current size is left out, because it changes as the store writes.
+            Self::CutShort { expected, kind, .. } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
                 write!(
                     f,
-                    "the {what} was shortened from {expected} to {found} bytes while in use; \
-                     {REMEDY}"
+                    "the {what}, which had {expected} bytes, was shortened while in use; {REMEDY}"
                 )
             }
             Self::ReadOnly => f.write_str(
