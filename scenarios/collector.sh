@@ -84,7 +84,7 @@ until_true "foxy tells of the collector's absence" grep -q "(otlp): .*Connection
 start_collector
 until_true "a span from the absence" grep -q "url.full: Str(http://127.0.0.1:$otlp/absent)" "$received"
 until_true "a span of a failed fetch" grep -q "Status code *: Error" "$received"
-until_true "foxy tells that the collector works again" grep -q "over: the collector .* works again" "$scratch/foxy.log"
+until_true "foxy tells that the collector works again" grep -q "over: the collector .* takes .* again" "$scratch/foxy.log"
 until_true "foxy's messages as log records" grep -q "Body: Str(foxy: over: the collector" "$received"
 curl -s "http://127.0.0.1:$admin/metrics" | grep '^foxy_otlp_'
 kill "${processes[1]}" && wait "${processes[1]}" || true

@@ -19,6 +19,14 @@ impl OtlpSignal {
             Self::LogRecords => "log-records",
         }
     }
+
+    /// Returns the name in messages.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Spans => "traces",
+            Self::LogRecords => "log records",
+        }
+    }
 }
 
 /// The reason why spans or log records were dropped.

@@ -3,7 +3,7 @@
 
 use super::batch::{Batch, EncodedBatch};
 use super::collector::{Collector, Delivery};
-use super::counts::{OtlpCounts, OtlpDrop};
+use super::counts::{OtlpCounts, OtlpDrop, OtlpSignal};
 use super::queue::{OtlpQueue, Telemetry};
 use crate::failure::Failure;
 use crate::serve::tls::origin_tls;
@@ -72,7 +72,7 @@ impl OtlpExporter {
             random: Random::new(entropy()),
             batch: Batch::default(),
             unsent: VecDeque::new(),
-            fails: false,
+            fails: [false; OtlpSignal::ALL.len()],
         };
         let thread = std::thread::Builder::new()
             .name("otlp".into())
@@ -106,8 +106,8 @@ struct Export {
     batch: Batch,
     /// Batches that the collector has not accepted yet.
     unsent: VecDeque<EncodedBatch>,
-    /// Whether the last attempt failed.
-    fails: bool,
+    /// Whether the last attempt failed, for each signal. Some collectors take only traces.
+    fails: [bool; OtlpSignal::ALL.len()],
 }
 
 impl Export {
@@ -185,18 +185,19 @@ impl Export {
     /// Sends a batch, and tells the operator when failures begin and end.
     async fn attempt(&mut self, batch: &EncodedBatch) -> Delivery {
         let verdict = self.collector.send(batch).await;
-        let (fails, server) = (self.fails, &self.collector.server);
-        self.fails = !matches!(verdict, Delivery::Accepted { .. });
+        let (server, what) = (&self.collector.server, batch.signal.plural());
+        let fails = !matches!(verdict, Delivery::Accepted { .. });
+        let failed = std::mem::replace(&mut self.fails[batch.signal as usize], fails);
         match &verdict {
-            Delivery::Refused(why) | Delivery::Again(why, _) if !fails => {
+            Delivery::Refused(why) | Delivery::Again(why, _) if !failed => {
                 let text = format!(
-                    "foxy: the collector {server} (otlp): {why}; until it takes traces and log \
-                     records, foxy drops them"
+                    "foxy: the collector {server} (otlp): {why}; until it takes {what}, foxy drops \
+                     them"
                 );
                 terminal::report(Level::Warning, &text);
             }
-            Delivery::Accepted { .. } if fails => {
-                let text = format!("foxy: over: the collector {server} (otlp) works again");
+            Delivery::Accepted { .. } if failed => {
+                let text = format!("foxy: over: the collector {server} (otlp) takes {what} again");
                 terminal::report(Level::Info, &text);
             }
             _ => {}

@@ -36,10 +36,12 @@ impl OtlpQueue {
     /// rest.
     pub fn offer(&self, records: &[u8]) {
         for transaction in record::decoded(records) {
-            let spans = spans::count(&transaction);
-            let request = Telemetry::Request(Box::new(transaction.into_owned()));
-            if self.sender.try_send(request).is_err() {
-                self.counts.dropped(OtlpSignal::Spans, OtlpDrop::QueueFull, spans);
+            match self.sender.try_reserve() {
+                Ok(place) => place.send(Telemetry::Request(Box::new(transaction.into_owned()))),
+                Err(_) => {
+                    let spans = spans::count(&transaction);
+                    self.counts.dropped(OtlpSignal::Spans, OtlpDrop::QueueFull, spans);
+                }
             }
         }
     }

@@ -187,6 +187,24 @@ fn a_silent_collector_costs_spans_but_no_request_and_no_late_stop() {
 }
 
 #[test]
+fn a_collector_that_takes_only_traces_is_reported_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let traces = TestOrigin::start(|head, _| match head.starts_with("POST /v1/traces ") {
+        true => foxy_testkit::http::ok("", b""),
+        false => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+    });
+    let mut foxy = start(&folder, &format!("http://{}", traces.address));
+    let origin = Origin::start();
+    get(&foxy, &origin.url("page"), "");
+    foxy.report_containing("(otlp): it answers 404; until it takes log records");
+    get(&foxy, &origin.url("other"), "");
+    wait_for_metric(&foxy, "foxy_otlp_exported_total{signal=\"spans\"} 4");
+    foxy.signal("TERM");
+    let (_, later) = foxy.wait();
+    assert!(!later.contains("(otlp)"), "{later}");
+}
+
+#[test]
 fn a_server_that_is_no_collector_is_reported_and_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let liar = TestOrigin::start(|_, _| foxy_testkit::http::ok("", b"<html>fine</html>"));
