@@ -15,7 +15,7 @@ pub mod resolve;
 pub mod rows;
 pub mod rules;
 pub mod schema;
-mod secrets;
+pub mod secrets;
 mod squid;
 pub mod store_choice;
 pub mod tables;

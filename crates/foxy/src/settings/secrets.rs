@@ -1,5 +1,5 @@
 //! Hides secrets in rules that foxy shows: values of header fields and query parameters whose names
-//! say that they are secret.
+//! say that they are secret. Exported traces hide such query parameters too.
 
 use toml::{Table, Value};
 
@@ -8,12 +8,16 @@ const HIDDEN: &str = "***";
 /// If a name contains one of these texts, its value is secret.
 const SECRET_NAMES: [&str; 9] =
     ["auth", "cookie", "credential", "key", "passw", "secret", "session", "signature", "token"];
+/// Names of secrets without such a text.
+const OTHER_SECRET_NAMES: [&str; 1] = ["sig"];
 /// Names that are no secrets, although they contain such a text.
 const OPEN_NAMES: [&str; 2] = ["surrogate-key", "sec-websocket-key"];
 
-fn is_secret(name: &str) -> bool {
+/// Returns whether the value of a field or query parameter of this name is secret.
+pub fn is_secret(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
-    !OPEN_NAMES.contains(&&*name) && SECRET_NAMES.iter().any(|part| name.contains(part))
+    let is_named = SECRET_NAMES.iter().any(|part| name.contains(part));
+    !OPEN_NAMES.contains(&&*name) && (is_named || OTHER_SECRET_NAMES.contains(&&*name))
 }
 
 /// Returns the table of a rule without its secrets.

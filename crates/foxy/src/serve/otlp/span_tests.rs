@@ -51,6 +51,16 @@ fn attributes(span: &Span) -> String {
 }
 
 #[test]
+fn secret_query_parameters_are_left_out() {
+    let url = "http://a.test/x?sig=1&y=2&X-Amz-Signature=3&access_token=4=5&flag";
+    let found = attributes(&spans(&transaction(&[(Text::Url, url)]))[0]);
+    let shown = "http://a.test/x?sig=REDACTED&y=2&X-Amz-Signature=REDACTED&\
+                 access_token=REDACTED&flag";
+    assert!(found.contains(&format!("url.full={shown}\n")), "{found}");
+    assert!(found.contains("url.path=/x\n"), "{found}");
+}
+
+#[test]
 fn a_hit_is_one_server_span_with_the_attributes_of_the_conventions() {
     let found = spans(&transaction(&[(Text::User, "ann"), (Text::Rules, "assets")]));
     assert_eq!(found.len(), 1);

@@ -3,6 +3,7 @@
 //! the URL of the logs, without user and password.
 
 use super::attributes::Attributes;
+use crate::settings::secrets::is_secret;
 use foxy_base::Random;
 use foxy_log::transaction::{Text, Transaction};
 use foxy_proxy::core::metrics::trace_context::Traceparent;
@@ -175,9 +176,19 @@ fn add_target(all: &mut Attributes, transaction: &Transaction<'_>) {
     }
     let url = transaction.text(Text::Url);
     if let Some((scheme, _)) = url.split_once("://") {
-        all.text("url.full", url);
+        all.text("url.full", &without_secrets(url));
         all.text("url.scheme", scheme);
     }
+}
+
+/// Returns the URL without the values of secret query parameters, as the conventions demand.
+fn without_secrets(url: &str) -> String {
+    let Some((begin, query)) = url.split_once('?') else { return url.to_owned() };
+    let shown = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) if is_secret(name) => format!("{name}=REDACTED"),
+        _ => parameter.to_owned(),
+    });
+    format!("{begin}?{}", shown.collect::<Vec<_>>().join("&"))
 }
 
 fn add_server(all: &mut Attributes, host: &str, port: Option<u16>) {
