@@ -16,16 +16,18 @@ impl Traceparent {
     /// longer.
     pub fn of(field: &[u8]) -> Option<Self> {
         let text: [u8; LENGTH] = field.get(..LENGTH)?.try_into().ok()?;
-        let dashes = [2, 35, 52].iter().all(|at| text[*at] == b'-');
-        let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let digits = text.split(|byte| *byte == b'-').flatten().all(digit);
+        let is_right = |(at, byte): (usize, &u8)| match at {
+            2 | 35 | 52 => *byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        };
+        let is_well_formed = text.iter().enumerate().all(is_right);
         let ends = match &text[..2] {
             b"00" => field.len() == LENGTH,
             b"ff" => false,
             _ => field.get(LENGTH).is_none_or(|next| *next == b'-'),
         };
         let read = Self(text);
-        (dashes && digits && ends && read.trace() != 0 && read.span() != 0).then_some(read)
+        (is_well_formed && ends && read.trace() != 0 && read.span() != 0).then_some(read)
     }
 
     /// Returns the known part of the field.
@@ -71,13 +73,15 @@ mod tests {
 
     #[test]
     fn a_malformed_field_is_refused() {
-        let refused: [&[u8]; 8] = [
+        let refused: [&[u8]; 10] = [
             b"00-00000000000000000000000000000000-00f067aa0ba902b7-01",
             b"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
             b"00-4bf92f3577b34da6a3ce929d0e0e473\"-00f067aa0ba902b7-01",
             b"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
             b"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            b"-0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7--1",
             b"00-4bf92f3577b34da6a3ce929d0e0e4736",
             b"",
         ];
