@@ -24,12 +24,12 @@ impl Ring {
     /// Returns the blocks with records of the times `times`, in the order of writing.
     pub fn blocks(&self, times: &RangeInclusive<u64>) -> io::Result<Vec<BlockHead>> {
         let mut next = [0; 8];
-        self.file.read_exact_at(&mut next, NEXT_AT)?;
+        self.read_at(&mut next, NEXT_AT)?;
         let next = u64::from_le_bytes(next);
         let mut blocks = Vec::new();
         for number in next.saturating_sub(self.geometry.blocks).max(1)..next {
             let mut head = [0; BLOCK_HEAD];
-            self.file.read_exact_at(&mut head, self.geometry.position(number))?;
+            self.read_at(&mut head, self.geometry.position(number))?;
             let block = BlockHead::decode(&head).filter(|block| block.number == number);
             let is_wanted =
                 |block: &BlockHead| block.first <= *times.end() && block.last >= *times.start();
@@ -41,8 +41,18 @@ impl Ring {
     /// Reads the records of a block into `out`, and returns the block for [`Block::records`].
     pub fn read<'a>(&self, head: BlockHead, out: &'a mut Vec<u8>) -> io::Result<Block<'a>> {
         out.resize(BLOCK as usize, 0);
-        self.file.read_exact_at(out, self.geometry.position(head.number))?;
+        self.read_at(out, self.geometry.position(head.number))?;
         Ok(Block { head, records: &out[BLOCK_HEAD..] })
+    }
+
+    fn read_at(&self, bytes: &mut [u8], position: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, position).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(
+                error.kind(),
+                "the file is damaged: it was cut, or its head is wrong",
+            ),
+            _ => error,
+        })
     }
 
     /// Returns the size of the file in bytes.

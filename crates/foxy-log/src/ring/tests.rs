@@ -98,6 +98,20 @@ fn a_torn_block_gives_the_records_before_the_tear() {
 }
 
 #[test]
+fn an_emptied_ring_begins_anew_and_a_cut_ring_is_reported() {
+    let file = tempfile::tempfile().expect("a file");
+    let mut writer = writer(&file);
+    writer.append(&records(0..9)).expect("written");
+    file.set_len(0).expect("emptied");
+    writer.append(&records(9..200)).expect("written");
+    assert_eq!(ends(&file, ALWAYS).last(), Some(&199));
+    file.set_len(HEAD + BLOCK).expect("cut");
+    let ring = Ring::open(file).expect("read").expect("a ring");
+    let error = ring.blocks(&ALWAYS).expect_err("cut");
+    assert!(error.to_string().contains("the file is damaged"), "{error}");
+}
+
+#[test]
 fn two_processes_write_without_harm() {
     let file = tempfile::tempfile().expect("a file");
     let (mut old, mut new) = (writer(&file), writer(&file));

@@ -66,10 +66,12 @@ impl RingWriter {
         self.file.write_all_at(&block.encode(), position)
     }
 
-    /// Takes the next block of the file. Other processes then take later blocks.
+    /// Takes the next block of the file. Other processes then take later blocks. Writes the head of
+    /// the file again if somebody has emptied the file.
     fn begin_block(&mut self, time: u64) -> io::Result<BlockHead> {
         self.file.lock()?;
-        let taken = take_number(&self.file);
+        let head = ensure_head(&self.file, self.geometry);
+        let taken = head.and_then(|()| take_number(&self.file));
         self.file.unlock()?;
         let block = BlockHead { number: taken?, first: time, last: time };
         self.block = Some((block, BLOCK_HEAD));
@@ -87,10 +89,18 @@ fn prepare(file: &File, geometry: Geometry) -> io::Result<()> {
     file.write_all_at(&geometry.head(), 0)
 }
 
+/// Writes the head of a ring, unless the file has a head.
+fn ensure_head(file: &File, geometry: Geometry) -> io::Result<()> {
+    match Geometry::read(file)? {
+        Some(_) => Ok(()),
+        None => prepare(file, geometry),
+    }
+}
+
 fn take_number(file: &File) -> io::Result<u64> {
     let mut bytes = [0; 8];
     file.read_exact_at(&mut bytes, NEXT_AT)?;
-    let number = u64::from_le_bytes(bytes);
-    file.write_all_at(&(number + 1).to_le_bytes(), NEXT_AT)?;
+    let number = u64::from_le_bytes(bytes).max(1);
+    file.write_all_at(&number.wrapping_add(1).to_le_bytes(), NEXT_AT)?;
     Ok(number)
 }

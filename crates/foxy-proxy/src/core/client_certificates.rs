@@ -321,10 +321,8 @@ mod tests {
         let [old, new] = [(2000, &[][..]), (2001, &[7])]
             .map(|(year, numbers)| authority.revoke_in(year, numbers, 2100));
         for lists in [[&old, &new], [&new, &old]] {
-            let trusted = ClientAuthorities::read(
-                [authority.pem().as_bytes()],
-                CertificateNeed::Required,
-            );
+            let trusted =
+                ClientAuthorities::read([authority.pem().as_bytes()], CertificateNeed::Required);
             let trusted = trusted.expect("an authority");
             let trusted = trusted.without_revoked(lists.map(|list| list.as_bytes()));
             let user = trusted.expect("lists").user(&chain, true, now);

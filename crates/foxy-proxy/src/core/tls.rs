@@ -356,11 +356,9 @@ mod tests {
         let [own, other] = [(); 2].map(|()| Arc::new(HandshakeSettings::new(&certificates, None)));
         let verified = Verified { settings: Arc::clone(&own), at: Instant(5), user: Ok(None) };
         let end = Instant(5) + VERIFIED_FOR;
-        for (settings, now, expected) in [
-            (&own, Instant(end.0 - 1), true),
-            (&own, end, false),
-            (&other, Instant(6), false),
-        ] {
+        for (settings, now, expected) in
+            [(&own, Instant(end.0 - 1), true), (&own, end, false), (&other, Instant(6), false)]
+        {
             assert_eq!(verified.still_counts(settings, now), expected, "{now:?}");
         }
     }
