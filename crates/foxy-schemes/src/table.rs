@@ -83,7 +83,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     ),
     slotted_row(
         SchemeName::Coss,
-        "a ring of 1 MiB stripes, as Squid's coss; keeps its content only after a clean stop",
+        "1 MiB stripes, overwritten in turn, as Squid's coss; keeps its content only after a clean stop",
         "coss.foxy",
         plan::COSS,
     ),

@@ -146,13 +146,13 @@ pub const POLICIES: &[PolicyRow] = &[
     PolicyRow {
         name: PolicyName::S3Fifo,
         text: "s3-fifo",
-        summary: "a small queue drops entries used only once; a ghost list remembers them",
+        summary: "a new entry leaves a small queue soon, unless it is used again",
         make: |settings| Box::new(s3_fifo::S3Fifo::new(settings)),
     },
     PolicyRow {
         name: PolicyName::Sieve,
         text: "sieve",
-        summary: "a queue with a bit for each entry; a hand evicts entries that were not used",
+        summary: "goes round a queue, and evicts the next entry unused since the last round",
         make: |_| Box::new(sieve::Sieve::default()),
     },
     PolicyRow {

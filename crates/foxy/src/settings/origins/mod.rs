@@ -69,7 +69,7 @@ pub const KEYS: &[OriginKey] = &[
         "probe",
         "\"/health\"",
         "Path of probes. 200 to 399 means healthy. While all servers are sick, foxy still asks \
-         one.",
+         one of them.",
     ),
     OriginKey("probe-interval", "\"2s\"", "Time between two probes. Default: `2s`."),
     OriginKey("connect-timeout", "\"5s\"", "As `timeouts.connect`."),

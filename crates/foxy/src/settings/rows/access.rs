@@ -8,8 +8,8 @@ settings! {
     struct Access, written as WrittenAccess in access, chapter "What may be relayed";
 
     /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
-    /// serves every client, but a forward proxy that listens beyond loopback does not start without
-    /// this setting, `users-file`, `client-ca`, or rules that serve named clients alone.
+    /// serves every client. But a forward proxy that listens beyond loopback starts only with this
+    /// setting, `users-file`, `client-ca`, or rules that serve only named clients.
     allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
 
     /// File with the users of a forward proxy. `foxy user` writes the file, which has hashes of
@@ -22,16 +22,16 @@ settings! {
 
     /// Networks that foxy may connect to although they are loopback, link-local, private or
     /// otherwise not public. foxy may always connect to public addresses, except this machine's
-    /// own. The address that foxy connects to decides, not the host name. foxy does not
+    /// own. foxy compares the address to which it connects, not the host name. foxy does not
     /// recognise a public address that a router translates to this machine.
     allow_destination: given Vec<Cidr> = "allow-destination" flag "allow-destination",
         Networks, Fixed();
 
     /// File with the secret word that the admin server requires as `Authorization: Bearer WORD`,
     /// except for `/metrics` and `/healthz`. A client whose address is not in `purge-from` may send
-    /// PURGE to the proxy with this word in `Proxy-Authorization` or `Authorization`. foxy reads it
-    /// at start-up, and does not start if every user may read it, or other users may change it
-    /// (`chmod 600`).
+    /// PURGE to the proxy with this word in `Proxy-Authorization` or `Authorization`. foxy reads
+    /// the file at start-up, and does not start if every user may read it, or other users may
+    /// change it (`chmod 600`).
     admin_token_file: optional PathBuf = "admin-token-file" flag "admin-token-file",
         File, Nothing("every client on this machine that can connect to `admin` may purge and explain");
 

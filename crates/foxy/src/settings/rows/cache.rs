@@ -46,10 +46,13 @@ settings! {
         ("least-load", "the store with the fewest waiting requests, as least-load in Squid"),
     ]), Fixed("key");
 
-    /// Size of each store on disk. foxy does not start if the disk lacks this space for a new
-    /// store. After a change of size, a `webcosm` store keeps the objects that fit. It discards all
-    /// objects if the new size is below about half of the old size, or differs by more than a
-    /// factor of eight from the size at the store's creation.
+    /// Size of each store on disk. foxy does not start if the disk lacks the space for a new or
+    /// larger store. After a change of size, schemes with a file for each object keep their
+    /// objects. Other schemes except `webcosm` start empty. A `webcosm` store loses its probation
+    /// log (large new objects). A larger `webcosm` store keeps all other objects. A smaller
+    /// `webcosm` store keeps the objects that it wrote since it last began at the start of its
+    /// file. If these do not fit, it starts empty. The same happens after a change by more than a
+    /// factor of eight since its creation, or a growth beyond 1, 2, 4 … TiB.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
@@ -103,7 +106,7 @@ settings! {
     /// When `ufs`, `aufs` and `diskd` evict objects.
     ufs_reclaim: given &'static str = "ufs.reclaim", choice(&[
         ("at-once", "when a new object would exceed the high watermark"),
-        ("every-second", "above the low watermark, more objects the fuller the store is, as Squid"),
+        ("every-second", "each second above the low watermark; the fuller, the more, as Squid"),
     ]), Fixed("at-once");
 
     /// How `ufs`, `aufs` and `diskd` distribute files over folders. A change of this setting loses

@@ -13,21 +13,22 @@ settings! {
     /// Addresses where clients connect, such as `127.0.0.1:3128`, `localhost:3128` (IPv4 and IPv6),
     /// `:3128` or `3128` (all addresses), or `unix:/run/foxy/proxy.sock` (mode 0660). For port 0
     /// the system chooses a port, which the start-up message names. All clients of a Unix socket
-    /// count as one client, 127.0.0.1. They need no `allow-client`, and can purge only with a
-    /// token.
+    /// count as one client, 127.0.0.1. They need no `allow-client`, and can purge only with the
+    /// word of `admin-token-file`.
     listen: given Vec<ListenAddress> = "listen" flag "listen", Listen, Fixed("127.0.0.1:3128");
 
     /// Addresses where clients connect over TLS 1.2 or 1.3.
     listen_tls: given Vec<ListenAddress> = "listen-tls" flag "listen-tls", Listen, Fixed("off");
 
-    /// Addresses for clients that know no proxy (docs/operation.md).
+    /// Addresses to which the kernel's rules (nftables) direct connections of clients that know no
+    /// proxy (docs/operation.md).
     listen_transparent: given Vec<ListenAddress> = "listen-transparent" flag "listen-transparent",
         Listen, Fixed("off");
 
-    /// Action of the kernel's rules.
+    /// Action of the kernel's rules that direct connections to `listen-transparent`.
     transparent_mode: given &'static str = "transparent-mode" flag "transparent-mode", choice(&[
-        ("tproxy", "TPROXY; foxy needs CAP_NET_ADMIN"),
-        ("redirect", "REDIRECT"),
+        ("tproxy", "TPROXY keeps the destination address; foxy needs CAP_NET_ADMIN"),
+        ("redirect", "REDIRECT replaces the destination address"),
     ]), Fixed("tproxy");
 
     /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first that
@@ -56,10 +57,9 @@ settings! {
             ("optional", "clients without a certificate have no user"),
         ]), Fixed("required");
 
-    /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. The client
-    /// address in this header counts for the access log, `purge-from` and
-    /// `limits.connections-per-client`. foxy closes connections from these networks that lack the
-    /// header.
+    /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. foxy then uses
+    /// the client address in this header everywhere: in `allow-client`, `purge-from`, rules, limits
+    /// and logs. foxy closes connections from these networks that lack the header.
     proxy_protocol_from: given Vec<Cidr> = "proxy-protocol-from" flag "proxy-protocol-from",
         Networks, Fixed();
 
@@ -69,8 +69,9 @@ settings! {
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
     /// Addresses of the admin server, which serves a dashboard, `/metrics`, `/healthz`, `/purge`
-    /// and `/explain`. Anyone who can connect can read `/metrics` and `/healthz`.
-    /// `admin-token-file` protects the rest.
+    /// and `/explain`. Anyone who can connect can read `/metrics` and `/healthz`. Without
+    /// `admin-token-file`, only clients on this machine may use the rest; with it, only clients
+    /// that send its word.
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
     /// Host names by which clients may address the admin server, in addition to IP addresses and
@@ -92,8 +93,9 @@ settings! {
         ("on", "foxy answers with the file"),
     ]), Fixed("off");
 
-    /// Files in PEM with certificate authorities that foxy trusts for origin servers, beside the
-    /// system's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` name as in OpenSSL.
+    /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
+    /// to the system's authorities. `SSL_CERT_FILE` and `SSL_CERT_DIR` name the latter, as in
+    /// OpenSSL.
     origin_ca: given Vec<PathBuf> = "origin-ca" flag "origin-ca", Files, Fixed();
 
     /// Whether foxy uses HTTP/2 with origin servers. Upgrades, such as WebSocket, always use
@@ -110,8 +112,12 @@ settings! {
 
     /// Source address of connections to origin servers.
     origin_source: given &'static str = "origin-source" flag "origin-source", choice(&[
-        ("foxy", "foxy's own"),
-        ("client", "the client's; needs CAP_NET_ADMIN, and routes for answers to foxy"),
+        ("foxy", "foxy's own address"),
+        (
+            "client",
+            "the client's address; needs CAP_NET_ADMIN, and a network that routes the origins' \
+             answers back to foxy",
+        ),
     ]), Fixed("foxy");
 
     /// DNS servers that resolve the names of origin servers, by default on port 53. foxy uses no

@@ -25,8 +25,8 @@ settings! {
         ("json", "one JSON object per line"),
     ]), Fixed("squid");
 
-    /// File of a fixed size in which foxy keeps the newest transactions: each error, the slowest 1 %
-    /// of each outcome, and a sample of the rest. `foxy log` reads it.
+    /// File of a fixed size in which foxy keeps the newest transactions: each error, the slowest
+    /// requests (1 % of each outcome, such as hits), and a sample of the rest. `foxy log` reads it.
     transaction_log: optional PathBuf = "transaction-log" flag "transaction-log",
         File, Nothing("foxy keeps no transactions");
 
@@ -34,8 +34,8 @@ settings! {
     transaction_log_size: given ByteSize = "transaction-log-size" flag "transaction-log-size",
         size(MIB, TIB), Fixed("256M");
 
-    /// Whether origins receive the id of a request in `X-Request-Id`. foxy takes this field over
-    /// from `forwarded-from` networks. Other requests get an id of foxy.
+    /// Whether origins receive the id of a request in `X-Request-Id`. foxy keeps the id in this
+    /// field if the client is in `forwarded-from`, and otherwise makes an id.
     request_ids: given &'static str = "request-ids" flag "request-ids", choice(&[
         ("log", "only logs and error answers show ids"),
         ("send", "origins also receive ids"),
