@@ -41,7 +41,7 @@ pub const KEYS: &[OriginKey] = &[
     OriginKey(
         "send-host",
         "\"keep\"",
-        "`Host` for the servers: `keep` (the client's), `server` (the server's), or a text.",
+        "`Host` for the servers: `keep` (the client's), `server` (the server's), or another host.",
     ),
     OriginKey("http2", "\"auto\"", "As `origin-http2`."),
     OriginKey(

@@ -159,7 +159,7 @@ pub const KEYS: &[RuleKey] = &[
         "response-header-remove",
         "[\"Set-Cookie\"]",
         "Fields that foxy removes from the origin's response, before it adds `Age`, `Cache-Status` \
-         and `Via`. Purges still know removed tags.",
+         and `Via`. Purges by tag still find tags that a rule removed.",
     ),
     RuleKey(Effect, "store", "false", "Whether foxy may store the response."),
     RuleKey(
