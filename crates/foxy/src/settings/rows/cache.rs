@@ -91,7 +91,7 @@ settings! {
     /// Objects that the schemes with one file per object recover after a crash. `webcosm` and
     /// `stream-packetizer` always recover their objects; other schemes never do.
     recovery: given &'static str = "recovery" flag "recovery", choice(&[
-        ("crash", "all durable objects; each removal of an object then needs a sync of the disk"),
+        ("crash", "all objects that reached the disk; each removal then needs a sync of the disk"),
         ("clean-stop", "no object after a crash, all objects after a stop; serving never syncs"),
     ]), Fixed("crash");
 
