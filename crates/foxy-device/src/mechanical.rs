@@ -93,8 +93,8 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// Creates an empty device on `spindles` simulated disks of one kind, and at least one disk.
-    /// The random `seed` determines the start angle of each disk.
+    /// Creates an empty device on `spindles` simulated disks of one kind. If `spindles` is 0, the
+    /// device has one disk. The random `seed` determines the start angle of each disk.
     ///
     /// # Panics
     /// Panics if the profile has no sectors, or if its cylinder groups (areas of the disk that FFS

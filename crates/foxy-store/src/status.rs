@@ -80,8 +80,8 @@ impl fmt::Display for OpenStoreError {
             ),
             Self::ForeignFolders => f.write_str(
                 "the folder contains subfolders with the names of a store's subfolders, but lacks \
-                 the store's ledger; foxy does not change them; move them away or choose another \
-                 store path",
+                 the store's file foxy-ufs-ledger; foxy does not change the subfolders; move them \
+                 away or choose another store path",
             ),
             Self::NotAFile => f.write_str(
                 "a link, folder or pipe has the name of the store's file, and foxy does not change \

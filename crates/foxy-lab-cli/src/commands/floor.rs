@@ -21,7 +21,7 @@ signal stops it.";
 
 pub fn command() -> Command {
     Command::new("floor")
-        .about("Serve as the smallest caching proxy, as a lower bound for comparisons")
+        .about("Serve as the smallest caching proxy, whose CPU time is a lower bound for any proxy")
         .long_about(LONG)
         .args([
             option("listen", "ADDRESS:PORT", "Address to listen on")

@@ -32,7 +32,7 @@ pub struct PurgeMatches {
 pub struct FoundByPurge {
     /// Numbers of responses that at least one name means. Each response counts once.
     pub all: PurgeMatches,
-    /// Numbers of responses that each name means.
+    /// Numbers of responses that each name (a URL or a tag, for instance) means.
     pub names: Vec<PurgeMatches>,
 }
 

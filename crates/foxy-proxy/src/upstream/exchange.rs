@@ -46,7 +46,7 @@ pub enum HeadEvent {
 pub enum BodyEvent {
     /// At least one byte of the body.
     Data(Bytes),
-    /// At least one trailer after a body of unknown length.
+    /// At least one trailer. The decoder has dropped fields that trailers must not contain.
     Trailers(Headers),
     /// The response is complete: its length is the length that the origin announced.
     End,

@@ -16,8 +16,8 @@ pub const STEADY_FILLS: f64 = 1.5;
 /// Number of seeds, or of runs on a real machine, that a verdict (agreement with the paper) needs.
 pub const SEEDS: u32 = 3;
 
-/// A condition that the run must meet before its row gets a verdict (agreement with the paper),
-/// with the values of the run.
+/// A condition of a row's verdict (agreement with the paper). Contains the run's values that show
+/// whether the run meets the condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "kebab-case")]
 pub enum Condition {

@@ -110,7 +110,7 @@ impl Subject {
         std::fs::write(self.folder.path().join("foxy.toml"), text).expect("written");
     }
 
-    /// Runs `foxy reload`. Returns whether it changed something.
+    /// Runs `foxy reload`. Returns whether it succeeded.
     pub fn reload(&self) -> bool {
         self.run("reload").0
     }

@@ -180,7 +180,7 @@ fn who_is_started_here_and_ends_tls_needs_an_authority() {
     };
     refused(
         &["--passthrough"],
-        "--passthrough: with --tls this proxy terminates TLS; name the folder of an authority (`foxy ca init`)",
+        "--passthrough: with --tls, the proxy that this option starts needs certificates; name the folder of an authority (`foxy ca init`)",
     );
     refused(&["--collector", "127.0.0.1:9"], "--collector: with --tls");
     refused(&["--passthrough", "--ca-dir", "/nowhere"], "/nowhere/ca.pem");

@@ -58,7 +58,7 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     match ends.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::Unusable(format!(
-            "--{option}: with --tls this proxy terminates TLS; name the folder of an authority (`foxy ca init`) with --ca-dir"
+            "--{option}: with --tls, the proxy that this option starts needs certificates; name the folder of an authority (`foxy ca init`) with --ca-dir"
         ))),
     }
 }

@@ -74,7 +74,7 @@ impl Reclaimer {
         }
     }
 
-    /// Returns the segment that will be discarded next, while its records are examined and copied.
+    /// Returns the segment whose records are being examined or copied before it is discarded.
     pub fn current(&self) -> Option<Segment> {
         let weighed = self.weighing.as_ref().map(|weighing| weighing.segment);
         self.reading.or(weighed).or(self.copying.as_ref().map(|(segment, _)| *segment))

@@ -76,8 +76,8 @@ settings! {
     /// Highest number of header lines in the head of a request or a response.
     headers: given usize = "limits.headers", count(16, 10_000), Fixed("256");
 
-    /// Highest number of unused connections of each worker to all origin servers, not counting
-    /// HTTP/2 connections.
+    /// Highest number of unused connections of each worker to all origin servers. HTTP/1.1 and
+    /// HTTP/2 connections count separately.
     idle_connections: given usize = "limits.idle-connections",
         count(0, MAX_IDLE_CONNECTIONS), Fixed("1024");
 
