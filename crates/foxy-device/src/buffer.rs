@@ -1,13 +1,15 @@
 //! Page-aligned memory for disk IO, as O_DIRECT requires. This module also returns freed memory to
 //! the operating system.
 //!
-//! Large buffers are mapped from the operating system and unmapped when dropped. The allocator of
-//! the C library would keep their memory. With many short-lived buffers in several threads, its
-//! heaps grow to several times the memory in use.
+//! Large buffers are mapped from the operating system. The allocator of the C library would keep
+//! their memory. With many short-lived buffers in several threads, its heaps grow to several times
+//! the memory in use.
+
+mod mapping;
 
 use bytes::Bytes;
 use foxy_base::clock;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use mapping::{Mapping, Spares};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ptr::NonNull;
@@ -19,11 +21,16 @@ pub const ALIGNMENT: usize = 4096;
 /// Buffers of at least this number of bytes are mapped from the operating system.
 const MAPPED_BYTES: usize = 256 << 10;
 
+/// The memory of dropped large buffers.
+static SPARES: Spares = Spares::new();
+
 /// A page-aligned buffer of bytes with a fixed length.
 pub struct IoBuffer {
     start: NonNull<u8>,
     length: usize,
     capacity: usize,
+    /// The memory of a large buffer. A small buffer has none: the allocator owns its memory.
+    mapping: Option<Mapping>,
 }
 
 impl IoBuffer {
@@ -31,21 +38,29 @@ impl IoBuffer {
     /// pages.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
+        Self::with(length, Mapping::new)
+    }
+
+    /// Creates a buffer of `length` bytes for a read. A large buffer uses the memory of a dropped
+    /// buffer again, and may contain its bytes. So the caller must use only the bytes that the read
+    /// returned.
+    #[must_use]
+    pub fn for_read(length: usize) -> Self {
+        Self::with(length, |capacity| SPARES.take(capacity).or_else(|| Mapping::new(capacity)))
+    }
+
+    fn with(length: usize, map: impl FnOnce(usize) -> Option<Mapping>) -> Self {
         let capacity = length.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
         let layout = Self::layout(capacity);
-        let start = if capacity >= MAPPED_BYTES {
-            let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-            // SAFETY: no address is requested, so the call changes no existing mapping. New pages
-            // contain zeros.
-            let mapped =
-                unsafe { mmap_anonymous(std::ptr::null_mut(), capacity, protection, flags) };
-            mapped.map_or(std::ptr::null_mut(), <*mut _>::cast)
-        } else {
+        let mapping = if capacity >= MAPPED_BYTES { map(capacity) } else { None };
+        let start = match &mapping {
+            Some(mapping) => Some(mapping.start()),
+            None if capacity >= MAPPED_BYTES => None,
             // SAFETY: the layout's size is at least one page, so the size is not zero.
-            unsafe { alloc_zeroed(layout) }
+            None => NonNull::new(unsafe { alloc_zeroed(layout) }),
         };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, length, capacity }
+        let Some(start) = start else { handle_alloc_error(layout) };
+        Self { start, length, capacity, mapping }
     }
 
     /// Creates a buffer that contains a copy of `bytes`.
@@ -101,7 +116,7 @@ impl IoBuffer {
 impl AsRef<[u8]> for IoBuffer {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: `start` points to `capacity >= length` initialised bytes that this buffer alone
-        // owns.
+        // owns. Mapped memory is always initialised.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -116,13 +131,10 @@ impl AsMut<[u8]> for IoBuffer {
 
 impl Drop for IoBuffer {
     fn drop(&mut self) {
-        if self.capacity >= MAPPED_BYTES {
-            // SAFETY: `zeroed` mapped this memory with this length, and only this call unmaps it.
-            let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.capacity) };
-            debug_assert!(unmapped.is_ok(), "the mapping was whole: {unmapped:?}");
-        } else {
-            // SAFETY: `zeroed` allocated this memory with this layout, and only this call frees it.
-            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
+        match self.mapping.take() {
+            Some(mapping) => SPARES.keep(mapping),
+            // SAFETY: `with` allocated this memory with this layout, and only this call frees it.
+            None => unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) },
         }
     }
 }
@@ -146,14 +158,15 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 /// the calls take about 0.2 % of the calling thread's time.
 const PAUSE_FACTOR: u32 = 500;
 
-/// Returns the calling thread's freed memory to the operating system. Returns the time to wait
-/// before the next call. mimalloc, the program's allocator, returns memory only when the thread
+/// Returns the calling thread's freed memory, and the memory of dropped large buffers that was not
+/// used again, to the operating system. Returns the time to wait before the next call. mimalloc, the program's allocator, returns memory only when the thread
 /// calls the allocator. A thread that sleeps after a peak of memory would keep its memory. A call
 /// takes microseconds for each 64 KiB that the thread uses. With another allocator, the call does
 /// nothing.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();
+    SPARES.release();
     // SAFETY: the function takes no pointer, and any thread may call it at any time. The call
     // changes only free memory of mimalloc; blocks in use stay in place.
     unsafe { libmimalloc_sys::mi_collect(true) };
@@ -172,6 +185,18 @@ mod tests {
             buffer.as_mut().fill(7);
             assert!(buffer.freeze().iter().all(|byte| *byte == 7));
         }
+    }
+
+    #[test]
+    fn a_new_buffer_is_zeroed_even_if_a_dropped_buffer_was_not() {
+        const LENGTH: usize = (3 << 20) + 5;
+        let mut dropped = IoBuffer::for_read(LENGTH);
+        dropped.as_mut().fill(7);
+        drop(dropped);
+        assert!(IoBuffer::zeroed(LENGTH).as_ref().iter().all(|byte| *byte == 0));
+        let mut small = IoBuffer::for_read(9);
+        assert_eq!((small.len(), small.as_ref()), (9, &[0; 9][..]));
+        small.as_mut().fill(7);
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl KeptFiles {
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         range_end(offset, length as u64).ok()?;
-        let mut buffer = IoBuffer::zeroed(length);
+        let mut buffer = IoBuffer::for_read(length);
         let read = self.0.get(file)?.read(offset, &mut buffer).ok()?;
         (read == IoOutput::Moved { count: length }).then_some(buffer)
     }
@@ -94,7 +94,7 @@ impl Reader {
     fn read_now(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         range_end(offset, length as u64).ok()?;
         let file = self.0.files.get(file)?;
-        let mut buffer = IoBuffer::zeroed(length);
+        let mut buffer = IoBuffer::for_read(length);
         let slice = &mut [IoSliceMut::new(buffer.as_mut())];
         let count = preadv2(&file.buffered, slice, offset, ReadWriteFlags::NOWAIT);
         // A short read, a missing kernel feature and a disk error all count as a miss. The device

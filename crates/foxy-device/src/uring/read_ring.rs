@@ -75,7 +75,7 @@ impl ReadRing {
     /// Begins to read `length` bytes of a file of `reader` at `offset`. The next call of
     /// [`Self::turn`] passes the read to the kernel.
     pub fn begin(&mut self, id: IoId, reader: &Reader, file: FileId, offset: u64, length: usize) {
-        let buffer = IoBuffer::zeroed(length);
+        let buffer = IoBuffer::for_read(length);
         self.bytes += length;
         let found = reader.file(file).ok_or(IoError::NotOpen);
         match found.and_then(|file| range_end(offset, length as u64).map(|_| file)) {

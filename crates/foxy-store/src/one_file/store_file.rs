@@ -137,7 +137,7 @@ impl<P> StoreFile<P> {
 
     /// Submits a read of `length` bytes.
     pub fn read(&mut self, offset: u64, length: usize, purpose: P, out: &mut Outbox) {
-        let op = IoOp::Read { file: self.id(), offset, buffer: IoBuffer::zeroed(length) };
+        let op = IoOp::Read { file: self.id(), offset, buffer: IoBuffer::for_read(length) };
         self.submit(op, purpose, out);
     }
 
