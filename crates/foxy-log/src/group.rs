@@ -114,7 +114,8 @@ impl Groups {
         }
     }
 
-    /// Returns each value with its counts, largest first. Groups of times are in the order of time.
+    /// Returns each value with its counts, the value with the most requests first. Groups of times
+    /// are in the order of time.
     pub fn sorted(&self) -> Vec<(&str, &Totals)> {
         let mut all: Vec<_> =
             self.groups.iter().map(|(value, totals)| (&**value, totals)).collect();

@@ -164,7 +164,8 @@ impl Transaction<'_> {
         self.is_hit() || CACHEABLE_MISSES.contains(&self.text(Text::Outcome))
     }
 
-    /// Returns whether the transaction failed: its status says so, or the answer is incomplete.
+    /// Returns whether the transaction failed: its status is 500 or above, its outcome is a
+    /// failure, or the answer broke off.
     pub fn is_error(&self) -> bool {
         self.status >= 500
             || self.text(Text::Cut) == "broke-off"

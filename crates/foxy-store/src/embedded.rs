@@ -43,8 +43,9 @@ pub struct Store {
 
 impl Store {
     /// Opens the store in the directory `path`, or creates a store there. The store uses at most
-    /// `size` bytes of disk space. An existing store keeps its records. If `size` differs from the
-    /// last opening, the store keeps the records that fit.
+    /// `size` bytes of disk space. An existing store keeps its records, unless its superblock or
+    /// journal is damaged. If `size` differs from the last opening, the store keeps the records
+    /// that fit, or none after a large change.
     ///
     /// # Errors
     /// Returns [`OpenError`]. The directory and its lock file may then have been created. A file
@@ -72,7 +73,8 @@ impl Store {
         }
     }
 
-    /// Returns the record of `key`, or `None` if the store has no record of `key`.
+    /// Returns the record of `key`, or `None` if the store has none, cannot read it, or has too
+    /// many waiting requests.
     pub fn get(&self, key: Key) -> PendingAnswer<Option<Record>> {
         pending(
             |reply| self.shard.handle().get(key, reply),
@@ -84,13 +86,13 @@ impl Store {
     }
 
     /// Stores a record, or replaces the record of `key`. After an error, `key` has no record or its
-    /// earlier record.
+    /// earlier record. After a failed write and a crash, it may have the new record.
     pub fn put(&self, key: Key, record: Record) -> PendingAnswer<Result<(), RefusedReason>> {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
     }
 
-    /// Removes the record of `key`. The record stays removed, even after a crash.
+    /// Removes the record of `key`. After a success, the record stays removed, even after a crash.
     pub fn remove(&self, key: Key) -> PendingAnswer<Result<(), RefusedReason>> {
         pending(|reply| self.shard.handle().remove(key, reply), done)
     }

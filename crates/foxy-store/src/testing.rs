@@ -100,7 +100,7 @@ impl<D: Device> Store<D> {
     }
 
     /// Returns whether a get of the key finds `content(key, version, length)`. Panics if the get
-    /// finds another record.
+    /// finds another record or fails.
     pub fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
         match self.driver.get(name(key)) {
             Answer::Found(found) => {

@@ -1,4 +1,5 @@
-//! Results: points of a curve, each with its uncertainty.
+//! The results: the points of a curve, which shows the hits of a cache at each size. Each point has
+//! its uncertainty.
 
 use foxy_schemes::PolicyName;
 

@@ -52,7 +52,7 @@ struct Simulated {
     missed: GroupSums,
 }
 
-/// Estimates the curve of a tier.
+/// Estimates the curve of a tier: its hits at each size.
 pub struct Estimator {
     rate: SampleRate,
     memory_limit: usize,
@@ -97,7 +97,7 @@ impl Estimator {
         self.rate
     }
 
-    /// Returns the number of keys in the largest cache.
+    /// Returns the number of keys in the simulated cache with the most keys.
     pub fn keys(&self) -> usize {
         self.simulated.iter().map(|simulated| simulated.cache.len()).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Curves of the most requested hosts.
+//! The hits of the most requested hosts, as curves over the cache size.
 
 use crate::curve::Estimate;
 use crate::sums::{Amount, GroupSums, bytes, hit_share, requests};

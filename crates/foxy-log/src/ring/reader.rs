@@ -93,8 +93,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Passes each new transaction to `take`. The first call passes the transactions from the time
-    /// `since` on.
+    /// Passes each transaction from the time `since` on to `take` that no earlier call has passed.
     pub fn poll(
         &mut self,
         ring: &Ring,

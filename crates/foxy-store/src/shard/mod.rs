@@ -144,9 +144,9 @@ impl StoreHandle {
         }
     }
 
-    /// Requests a record, if the calling thread can answer the request: the record is absent, small
-    /// and in the page cache, or small and the thread has a [`ThreadRing`]. With a ring, `reply`
-    /// receives the answer in a later turn.
+    /// Requests a record, if the calling thread can answer the request. The record must be absent,
+    /// or small and in the page cache. If the thread has a [`ThreadRing`], a small record suffices.
+    /// With a ring, a later [`ThreadRing::turn`] calls `reply`.
     ///
     /// # Errors
     /// Returns `reply` if only the store's thread can answer.
@@ -177,7 +177,8 @@ impl StoreHandle {
         Ok(())
     }
 
-    /// Whether the store certainly has no record of the key. Never waits. Does not count as a get.
+    /// Whether the store certainly has no record of the key. Waits for neither the disk nor the
+    /// store's thread. Does not count as a get.
     pub fn lacks(&self, key: Key) -> bool {
         self.0.find(key) == Find::Absent
     }
@@ -252,9 +253,9 @@ impl StoreHandle {
         self.0.has_layout
     }
 
-    /// Looks at the store's layout: on the calling thread if the storage scheme permits this,
-    /// otherwise on the store's thread. Drops `visit` without a call if there is no layout, if the
-    /// store is closed, or if too many visits wait.
+    /// Calls `visit` on the calling thread if the storage scheme permits this, otherwise on the
+    /// store's thread. That thread drops `visit` without a call if there is no layout, the store is
+    /// closed, or too many visits wait.
     pub fn visit_layout(&self, visit: LayoutVisit) {
         if let Some(layout) = self.0.lookup.as_ref().and_then(|lookup| lookup.layout()) {
             return visit(layout);

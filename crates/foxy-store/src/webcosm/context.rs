@@ -80,7 +80,7 @@ impl Context {
         self.life.unable()
     }
 
-    /// Marks the store as unusable. Later requests are refused with this error as the reason.
+    /// Marks the store as unusable because of this error. Later requests are refused.
     pub fn give_up(&mut self, error: OpenStoreError) {
         self.life.fail(error);
     }

@@ -295,8 +295,8 @@ impl Geometry {
     }
 }
 
-/// Returns how many segments a log of `segments` segments always keeps clean. A clean segment is
-/// free for new records.
+/// Returns how many segments a log of `segments` segments tries to keep clean (free for new
+/// records).
 pub fn kept_clean(segments: u32) -> u32 {
     if segments < 16 { 1 } else { 1 + group_size(segments) }
 }

@@ -89,7 +89,8 @@ impl Content {
         self.slots.location(entry)
     }
 
-    /// Returns the values with which records are read, as soon as the store has served.
+    /// Returns the values with which records are read, or `None` if the store has never served
+    /// requests.
     pub const fn readable(&self) -> Option<Readable> {
         self.lent
     }

@@ -164,8 +164,8 @@ impl Reclaimer {
     }
 }
 
-/// Returns whether a log must discard a segment. This is the case if it has too few clean (free)
-/// segments, or if the index is full and this log is the longest.
+/// Returns whether a log must discard a segment because it has too few clean (free) segments. If
+/// the store has too many records, the log with the most segments must also discard one.
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();

@@ -72,10 +72,10 @@ impl Tombstones {
     }
 
     /// Returns the last writes of a close: a journal entry which states that everything is durable.
-    /// The entry is written to the next block, or to the other half of the journal. Because of this
-    /// entry, the next opening need not search for newer segments. The entry also lets a check of
-    /// the store tell damage from the effects of a crash. Returns no steps if the journal is
-    /// unreliable.
+    /// The entry is written to the next block, or to the other half of the journal. The next
+    /// opening starts its search for newer segments behind the last segment that this entry names.
+    /// The entry also lets a check of the store tell damage from the effects of a crash. Returns no
+    /// steps if the journal is unreliable.
     pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
         if self.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();

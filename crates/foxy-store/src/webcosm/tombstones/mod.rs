@@ -182,7 +182,7 @@ pub struct Tombstones {
     is_crowded: bool,
     sequence: IoSequence<After, Segment>,
     sync_failures: SyncFailures,
-    /// The earliest time to try failed work again for which no request waits.
+    /// The earliest time to repeat failed background work (work for which no request waits).
     retry_at: Instant,
 }
 

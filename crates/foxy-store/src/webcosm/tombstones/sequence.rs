@@ -10,7 +10,7 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::time::Duration;
 
-/// Time to wait before the store tries failed work again for which no request waits.
+/// Time to wait before the store repeats failed background work (work for which no request waits).
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {

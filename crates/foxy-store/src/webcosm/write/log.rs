@@ -103,7 +103,7 @@ impl Log {
             if self.name == LogName::Main { geometry.slot_map } else { SlotMap::default() };
     }
 
-    /// Returns how many segments the log can have at the same time now.
+    /// Returns the largest number of segments that the log can have now.
     pub const fn segments(&self) -> u32 {
         self.slot_map.segments(self.slots, self.tail)
     }

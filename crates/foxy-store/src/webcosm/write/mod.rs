@@ -139,7 +139,7 @@ impl Writer {
     }
 
     /// Returns a record that is still in memory, because its write has not started or not ended.
-    /// Counts one use of the record.
+    /// Counts one use of a record whose write has not started.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let [main, probation] = &mut self.logs;
         let buffered = main.buffer.get(key).or_else(|| probation.buffer.get(key));
