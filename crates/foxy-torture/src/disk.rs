@@ -51,8 +51,8 @@ impl Disk {
         self.files.bytes()
     }
 
-    /// Reads the current content of a file at once, before the operations in flight take effect.
-    /// Returns `None` if the file has fewer bytes, or by chance as a simulated fault.
+    /// Reads the current content of a file at once, while operations are in flight. Returns `None`
+    /// if the file has fewer bytes, or by chance as a simulated fault.
     pub fn read_now(&mut self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.random.chance(f64::from(self.faults.errors) / 1000.0) {
             return None;

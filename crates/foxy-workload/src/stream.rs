@@ -57,7 +57,7 @@ impl Request {
     }
 
     /// Returns the requests that follow the response. For a page, these are requests for its
-    /// images.
+    /// images, except after POST or HEAD.
     pub fn embedded(&self) -> impl Iterator<Item = Self> + use<> {
         let request = *self;
         let page = match (self.content, self.manner) {

@@ -73,8 +73,8 @@ impl S3Fifo {
         }
     }
 
-    /// Returns the oldest entry of the queue that evicts next: the small queue if it has more than
-    /// its share of bytes, otherwise the main queue.
+    /// Returns the oldest entry of the queue that evicts next. This is the small queue if it has at
+    /// least its share of bytes, or if the main queue is empty.
     fn oldest(&self) -> Option<u32> {
         let small = self.small.coldest().filter(|_| self.small_bytes >= self.small_target);
         small.or_else(|| self.main.coldest()).or_else(|| self.small.coldest())

@@ -271,8 +271,8 @@ impl Slotted {
         }
     }
 
-    /// After a hit, writes the record again as the newest record, so that the record is evicted
-    /// later. Squid's coss does the same.
+    /// After a hit, writes the record again as the newest record, unless too many bytes wait. So
+    /// the record is evicted later. Squid's coss does the same.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
             let SlotEntry { key, site, .. } = *self.entries.get(id);

@@ -137,7 +137,7 @@ pub struct Entry<'a> {
 }
 
 /// Interprets method and status of a line. 200 and 203 carry the whole object, and 304 confirms its
-/// size. Other methods than GET need a status of success.
+/// size. Other methods than GET need a status from 200 to 204.
 pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
     let size = bytes(size)?;
     let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());

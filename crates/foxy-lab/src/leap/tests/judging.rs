@@ -38,7 +38,7 @@ fn a_field_that_varies_at_one_url_is_checked_at_others_and_may_be_lost_at_none()
     let other = server(|_| Some(whole("ETag: \"other\"\r\n", "body")));
     let none = server(|_| Some(whole("", "body")));
     let report = replay(origin, &[other, none], &["/changes", "/stays"]);
-    assert_eq!(said(&report.paths[1]), [(Verdict::HeaderMismatch, "etag is another")]);
+    assert_eq!(said(&report.paths[1]), [(Verdict::HeaderMismatch, "etag has another value")]);
     assert_eq!(report.paths[1].examples[0].url, "http://o.test/stays");
     assert_eq!(said(&report.paths[2]), [(Verdict::HeaderMismatch, "etag is missing"); 2]);
 }

@@ -103,7 +103,7 @@ impl fmt::Display for Difference {
         match self {
             Self::Missing(name) => write!(f, "{name} is missing"),
             Self::Added(name) => write!(f, "{name} was added"),
-            Self::Changed(name) => write!(f, "{name} is another"),
+            Self::Changed(name) => write!(f, "{name} has another value"),
         }
     }
 }
@@ -251,7 +251,7 @@ mod tests {
             None,
         );
         check(&[("Vary", "Accept")], &[], Some("vary is missing"));
-        check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine is another"));
+        check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine has another value"));
         check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
         check(&[("X-Id", "1")], &[("X-Id", "2")], None);
         check(&[("X-Id", "1")], &[], Some("x-id is missing"));
@@ -259,7 +259,7 @@ mod tests {
         check(&[("Expires", "1")], &[("Expires", "2")], None);
         check(&[("Expires", "1")], &[], Some("expires is missing"));
         check(&[("ETag", "\"a\"")], &[("ETag", "W/\"a\"")], None);
-        check(&[("ETag", "W/\"a\"")], &[("ETag", "\"a\"")], Some("etag is another"));
+        check(&[("ETag", "W/\"a\"")], &[("ETag", "\"a\"")], Some("etag has another value"));
         check(&[("ETag", "W/\"a\""), ("Content-Encoding", "gzip")], &[("ETag", "\"a\"")], None);
         check(&[("Link", "a"), ("Link", "b")], &[("Link", "a, b")], None);
     }
@@ -307,7 +307,7 @@ mod tests {
         check(
             &[("Last-Modified", "1")],
             &[("Last-Modified", "2")],
-            Some("last-modified is another"),
+            Some("last-modified has another value"),
         );
         check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
     }

@@ -29,7 +29,7 @@ pub struct ZoneUnusable(String);
 
 impl fmt::Display for ZoneUnusable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is not a name of labels; give one such as origin.test", self.0)
+        write!(formatter, "{:?} is not a DNS name; give one such as origin.test", self.0)
     }
 }
 

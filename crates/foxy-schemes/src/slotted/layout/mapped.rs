@@ -71,8 +71,8 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// Ensures that the current part has `slots` free slots (512 bytes each). If it has not, makes
-    /// another part current: a new part, or the part with the most free slots.
+    /// If the current part lacks `slots` free slots (512 bytes each), makes a new part current, or
+    /// the part with the most free slots. If none has enough, no part is current.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
