@@ -93,7 +93,7 @@ impl fmt::Display for AuthorityError {
             Self::Constraints => "the name constraints of the certificate cannot be read",
             Self::NotYetValid => "the certificate is not valid yet",
             Self::Expired => "the certificate has expired",
-            Self::NotPermitted => "the authority may not sign for that host",
+            Self::NotPermitted => "the authority has expired or may not sign for that host",
             Self::Signing(text) => return write!(formatter, "the authority cannot sign ({text})"),
         })
     }
