@@ -95,9 +95,9 @@ pub fn names_other_fields_away(headers: &Headers) -> bool {
     })
 }
 
-/// Removes Connection, the headers that Connection names, and the hop-by-hop headers that senders
-/// forget to name. Call [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`] before
-/// this function, because they read these headers. Afterwards call
+/// Removes Connection, the headers that it names (but none of `END_TO_END`), and the hop-by-hop
+/// headers that senders forget to name. Call [`Persistence::of`], [`upgrade_protocol`] and
+/// [`accepts_trailers`] before this function, because they read these headers. Afterwards call
 /// [`crate::framing::set_body_length`] for the outgoing message.
 pub fn strip_hop_by_hop(headers: &mut Headers) {
     let is_one_of =

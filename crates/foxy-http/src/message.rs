@@ -131,7 +131,7 @@ impl RequestHead {
     }
 
     /// Returns the number of hops in Max-Forwards, at most `u64::MAX` (RFC 9110 §7.6.2). Returns
-    /// `None` for methods other than OPTIONS and TRACE.
+    /// `None` for methods other than OPTIONS and TRACE, and without a valid Max-Forwards.
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
             return None;

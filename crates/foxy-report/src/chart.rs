@@ -189,7 +189,7 @@ pub enum Plot {
 pub struct Chart {
     /// Title of the chart, in one line.
     pub title: String,
-    /// The better values.
+    /// Whether higher or lower values are better.
     #[serde(default, skip_serializing_if = "Better::is_unstated")]
     pub better: Better,
     /// Source of the values.

@@ -294,7 +294,7 @@ pub enum Record {
     },
 }
 
-/// Writes one record per line. Returns an `InvalidData` error for a number that is not finite.
+/// Writes one record per line. A number that is not finite becomes `null`.
 pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()> {
     for record in records {
         serde_json::to_writer(&mut *out, record)?;

@@ -44,7 +44,7 @@ fn serve(mut client: TcpStream, answer: &str, log: &Mutex<Vec<String>>) {
     pump(client, authority);
 }
 
-/// Connects to `server`, and forwards bytes both ways until an end closes.
+/// Connects to `server`, and forwards bytes both ways until the server closes.
 pub(crate) fn pump(client: TcpStream, server: impl ToSocketAddrs) {
     let server = TcpStream::connect(server).expect("the origin");
     let (mut from, mut to) =

@@ -19,7 +19,7 @@ pub(super) fn values(plot: &Plot) -> Box<dyn Iterator<Item = (Look, &Value)> + '
     }
 }
 
-/// Returns the words on certainty for the subtitle.
+/// Returns the words of the subtitle that say how sure the values are.
 pub(super) fn certainty(chart: &Chart, plot: &Plot) -> String {
     if matches!(plot, Plot::Dots(_)) {
         return format!("each dot is an event of a single {}", chart.provenance.run());

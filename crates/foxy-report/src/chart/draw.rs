@@ -44,8 +44,8 @@ pub(super) fn chart(chart: &Chart) -> String {
     sheet.finish(height)
 }
 
-/// Returns the subtitle: the better values, the meaning of intervals and small dots, the source of
-/// the values, and the number of points left out.
+/// Returns the subtitle. It says whether higher or lower values are better, and what intervals and
+/// small dots mean. It also gives the source of the values, and the number of points left out.
 fn subtitle(chart: &Chart, plot: &Plot, skipped: usize) -> String {
     let has_paper = values(plot).any(|(look, _)| look == Look::Quoted);
     let direction = match better(chart) {

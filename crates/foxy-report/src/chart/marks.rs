@@ -130,7 +130,7 @@ fn downward(x: f64, y: f64) -> String {
 }
 
 /// Draws the interval of a horizontal bar. An arrow shows that the interval continues beyond the
-/// end of the axis.
+/// low end of the axis.
 pub(super) fn whisker(svg: &mut Svg, ruler: &Ruler, value: &Value, middle: f64) {
     let (low, high) = (ruler.at(value.low), ruler.at(value.high));
     svg.line("fx-whisker", (low, middle), (high, middle));

@@ -26,8 +26,8 @@ pub(super) struct EndNames {
     lines: Vec<(usize, String)>,
 }
 
-/// Returns the names of all lines except a paper's. A distribution has none, because all its lines
-/// end at the same height.
+/// Returns the names of all lines except a paper's. Returns `None` if they need too much room, and
+/// for a distribution, whose lines all end at the same height.
 pub(super) fn end_names(chart: &Chart, plot: &Plot) -> Option<EndNames> {
     let Plot::Lines(lines) = plot else { return None };
     if is_distribution(chart) {

@@ -36,7 +36,7 @@ impl Ticks {
     }
 }
 
-/// Widens the range of an axis if it is a single value. The range of zero starts at zero.
+/// Widens the range of an axis if it is a single value. The single value 0 gets the range 0 to 1.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let room = low.abs() / 2.0;
     match (low < high, low == 0.0) {
@@ -100,8 +100,8 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     values.iter().map(|&value| Tick { value, label: label(value) }).collect()
 }
 
-/// Makes ticks at powers of `base`. If base is ten and the axis covers fewer than three powers, it
-/// also has ticks at two and five times each power.
+/// Makes ticks at powers of `base`, or at every n-th power if there are many. If base is ten and
+/// the axis covers fewer than three powers, it also has ticks at two and five times each power.
 fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
     let log = |value: f64| value.ln() / base.ln();
     let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);

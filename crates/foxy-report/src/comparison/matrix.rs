@@ -59,7 +59,7 @@ pub struct Matrix {
     pub table: Table,
 }
 
-/// Returns the matrices of all measures that at least two proxies have.
+/// Returns the matrices of the measures in `ROWS` that the first proxy and another proxy have.
 pub fn matrices(records: &[Record]) -> Vec<Matrix> {
     ROWS.iter().filter_map(|row| matrix(records, row)).collect()
 }

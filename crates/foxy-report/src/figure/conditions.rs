@@ -178,8 +178,9 @@ impl FigureRow {
         }
     }
 
-    /// Replaces the verdict (agreement with the paper) by "no verdict" if a condition fails. Call
-    /// this function last, because the functions that compare scales need the verdict.
+    /// Replaces the verdict (agreement with the paper) by "no verdict" if a condition fails. Does
+    /// the same after too few seeds, or without an entry in the table of quotes. Call this function
+    /// last, because the functions that compare scales need the verdict.
     pub fn settle(&mut self) {
         use Verdict::{DifferentToday, Differs, Reproduced, ShapeOnly};
         if !matches!(self.verdict, Reproduced | ShapeOnly | Differs | DifferentToday) {

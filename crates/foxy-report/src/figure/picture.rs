@@ -74,7 +74,7 @@ fn better(unit: &str) -> Better {
     }
 }
 
-/// Returns the words for a value in a unit.
+/// Returns what a value in this unit measures, such as `time` for seconds.
 fn what(unit: &str) -> &'static str {
     match unit {
         "chunks" => "number of chunks",

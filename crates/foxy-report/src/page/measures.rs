@@ -9,10 +9,10 @@ use crate::record::Measure;
 /// A page draws at most this number of measures.
 const MAX_MEASURES: usize = 12;
 
-/// Returns a chart for each measure that at least two subjects have with different values. For
-/// policies over cache sizes, returns a chart for each trace. Leaves out measures of a workload or
-/// of a single repeat. Also leaves out counts, because runs of different lengths have different
-/// counts.
+/// Returns charts of the first `MAX_MEASURES` measures that at least two subjects have with
+/// different values. A measure has one chart, or for policies over cache sizes, one for each trace.
+/// Leaves out measures of a workload or of a single repeat. Also leaves out counts, because runs of
+/// different lengths have different counts.
 pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let is_shown =
         |one: &&&Measure| one.workload.is_none() && one.repeat.is_none() && one.unit != "count";

@@ -238,7 +238,8 @@ impl OperatorRules {
         deciding.unwrap_or(true)
     }
 
-    /// Returns `key`, the cache key of a URL, without the query parameters that a rule removes.
+    /// Returns `key`, the cache key of a URL, with the query parameters changed by the rules that
+    /// match: some removed, or all sorted.
     pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
         if !self.has_query_rules {
             return key;

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 const PROBATION_SHARE: u64 = 8;
 /// The policy may keep 1/`BASE_SHARE` of the bytes that it examines, even without hits.
 const BASE_SHARE: u64 = 32;
-/// For each byte of a hit, the policy may keep 1/`HIT_BYTES_PER_KEPT` more bytes.
+/// After a hit of n bytes, the policy may keep n/`HIT_BYTES_PER_KEPT` more bytes.
 const HIT_BYTES_PER_KEPT: u64 = 4;
 /// The unused allowance to keep bytes has at most 1/`ALLOWANCE_SHARE` of the space.
 const ALLOWANCE_SHARE: u64 = 256;
@@ -20,7 +20,7 @@ const ALLOWANCE_SHARE: u64 = 256;
 /// space.
 const GHOST_BYTES: u64 = 128 << 10;
 const MIN_GHOST_ENTRIES: u64 = 8;
-/// The result of `WorthSlot::share` for an entry that takes all of its size.
+/// The result of `WorthSlot::share` for an entry that takes its full size in the cache.
 const UNIT: u64 = 1024;
 
 #[derive(Clone, Default)]

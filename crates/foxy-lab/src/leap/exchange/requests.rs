@@ -53,7 +53,7 @@ impl Asked {
 }
 
 /// Returns the first `count` requests of a workload, for foxy's own origin at `authority`. Returns
-/// `None` if the workload has other requests than plain GETs to one server.
+/// `None` unless the model of the workload is `objects/1`, which has only plain GETs to one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -106,8 +106,8 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// Returns the GETs of a trace, for the real servers that its URLs name. Skips URLs other than
-/// `http` and `https`.
+/// Returns the GETs of a trace, for the real servers that its URLs name. Skips invalid URLs, and
+/// URLs other than `http` and `https`.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);

@@ -141,7 +141,7 @@ impl Finder {
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
-    /// Whether all robots (clients) are active and the response time is still below the range.
+    /// Whether the load has reached its limit, at which all robots (clients) are active.
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }

@@ -222,8 +222,8 @@ impl SegmentCache {
         }
     }
 
-    /// Frees the oldest segment of the probation log or of the main log. Returns false if this log
-    /// has no complete segment.
+    /// Frees the oldest complete segment of the probation log or of the main log. Returns false if
+    /// neither log has one.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =

@@ -130,8 +130,9 @@ const WAITING_BYTES: usize = 16 << 20;
 const LEAST_WAITING: usize = 384 << 10;
 
 /// Returns the number of bytes that may wait for the disk in a store of `size` bytes. The limit is
-/// a quarter of the store, because slots cannot be reused while they are being written. Locality
-/// buffers have no slots yet, so their bytes do not count.
+/// a quarter of the store (between `LEAST_WAITING` and `WAITING_BYTES`), because slots cannot be
+/// reused while they are being written. Locality buffers have no slots yet, so their bytes do not
+/// count.
 pub(super) fn waiting_bytes(size: u64) -> usize {
     usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES)
 }

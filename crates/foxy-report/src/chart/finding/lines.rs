@@ -41,8 +41,9 @@ fn has_means(chart: &Chart, lines: &[Line]) -> bool {
         && ours(lines).next().is_some()
 }
 
-/// Returns the name of each line with a value, for the end of the line or the legend. The value is
-/// the median of a distribution, the mean of a staircase, otherwise the last value.
+/// Returns the name of each line, for the end of the line or the legend. A value follows, except
+/// for a paper's line. The value is the median of a distribution, the mean of a staircase on linear
+/// axes, otherwise the last value.
 pub(in super::super) fn labels(chart: &Chart, lines: &[Line]) -> Vec<String> {
     let range = common_range(&ours(lines).collect::<Vec<_>>());
     let label = |line: &Line| {

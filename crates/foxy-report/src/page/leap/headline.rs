@@ -5,7 +5,7 @@ use crate::number::{readable, significant};
 use crate::record::{Measure, Record};
 use crate::table::Table;
 
-/// Paths without a cache. Proxies are compared with them, but they are no candidates.
+/// Paths without a cache. Proxies are compared with them, but they cannot be the fastest proxy.
 const REFERENCES: [&str; 2] = ["direct", "passthrough"];
 /// Verdicts on answers that a user cannot tell from right ones.
 const WRONG: [&str; 4] = ["status_code_mismatch", "header_mismatch", "body_mismatch", "stale"];
@@ -251,7 +251,8 @@ fn rate(path: &Path) -> f64 {
     path.wrong / path.judged.max(1.0)
 }
 
-/// Formats a share in percent with its 95 % interval (by Wilson's method).
+/// Formats a share in percent with its 95 % interval (by Wilson's method). A share of 0 gets only
+/// an upper limit.
 fn share(part: f64, whole: f64) -> String {
     if whole == 0.0 {
         return "–".into();

@@ -123,7 +123,7 @@ impl<T: Clone> Table<T> {
 
     /// Whether the answer in a slot (an entry of the table) may answer a request. A reload or a
     /// conditional request (`strict`) needs an answer that the origin sent or confirmed in the last
-    /// three minutes.
+    /// three minutes. The answer of a fetch that is still running may always be used.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
