@@ -87,9 +87,9 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Returns the smallest memory limit in bytes of a control group and all its parents. `line` is a
-/// line of `/proc/self/cgroup`: `0::/path` for version 2, `N:memory:/path` for version 1
-/// (cgroups(7)).
+/// Returns the smallest memory limit in bytes of a control group and all its parents, or `None`
+/// without a limit. `line` is a line of `/proc/self/cgroup`: `0::/path` for version 2,
+/// `N:memory:/path` for version 1 (cgroups(7)).
 fn group_limit(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);

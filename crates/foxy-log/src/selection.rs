@@ -68,7 +68,8 @@ impl Selector {
         }
     }
 
-    /// Decides about a finished transaction. `outcome` is the number of its outcome.
+    /// Decides whether the log gets a finished transaction, and why. Returns `None` if it does not.
+    /// `outcome` is the number of the transaction's outcome.
     pub fn select(
         &self,
         (is_error, outcome): (bool, usize),

@@ -33,7 +33,7 @@ pub struct Provenance {
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// Number of random seeds. Each seed has a run, and a value is the mean over the runs.
+    /// Number of random seeds. Each seed has a run, and a value summarises all runs.
     pub seeds: u32,
 }
 
@@ -177,7 +177,7 @@ pub enum Plot {
     Bars {
         /// Names of the groups, from top to bottom. A second line is a remark.
         groups: Vec<String>,
-        /// Series, which lie next to each other in each group.
+        /// The series. In each group, their bars are next to each other.
         series: Vec<Bars>,
     },
     /// Clouds of dots, such as the positions of a disk head over time.

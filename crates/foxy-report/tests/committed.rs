@@ -9,7 +9,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the files with records in a folder, and in the folders inside it, by folder.
+/// Adds to `found` each folder that directly contains files with records, and these files. Searches
+/// `folder` and all folders below it.
 fn folders(folder: &Path, found: &mut Vec<(PathBuf, Vec<PathBuf>)>) {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();

@@ -353,7 +353,8 @@ pub trait Scheme {
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);
     /// Processes a finished disk operation.
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox);
-    /// Returns the time at which the caller must call [`Scheme::on_deadline`] next.
+    /// Returns the time at which the caller must call [`Scheme::on_deadline`] next, or `None` if no
+    /// work is planned.
     fn deadline(&self) -> Option<Instant>;
     /// Does the work that is due at the deadline. The caller calls this method after the deadline
     /// has passed.

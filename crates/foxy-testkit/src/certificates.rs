@@ -77,7 +77,7 @@ impl TestAuthority {
         self.revoke_in(2000, serial_numbers, until)
     }
 
-    /// Returns a list as [`Self::revoke`], issued in the year `year`.
+    /// Does the same as [`Self::revoke`], but the list is issued in the year `year`.
     pub fn revoke_in(&self, year: i32, serial_numbers: &[u64], until: i32) -> String {
         let revoked = serial_numbers.iter().map(|&number| RevokedCertParams {
             serial_number: SerialNumber::from(number),

@@ -120,8 +120,8 @@ impl WpbClient {
         Some(WpbRequest { object, server, age })
     }
 
-    /// Draws the number of requests since the earlier request. The number t has a probability
-    /// proportional to 1/t.
+    /// Draws how many requests ago the repeated request was made: t requests with a probability
+    /// proportional to 1/t. Returns `None` before the first request.
     fn age(&mut self) -> Option<usize> {
         let mut left = self.random.unit() * self.harmonic;
         let issued = self.issued.len();

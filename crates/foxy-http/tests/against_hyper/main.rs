@@ -17,7 +17,7 @@ const SEED: u64 = 0x000f_0c5a;
 /// The result of a case. `Ok` contains a known difference or `None`. `Err` describes the failure.
 type Verdict<Kind> = Result<Option<Kind>, String>;
 
-/// Runs `cases` cases: `generate` makes the bytes, and `judge` compares both decoders. Fails if a
+/// Runs `cases` cases: `generate` makes the bytes, and `judge` compares both decoders. Panics if a
 /// known difference never occurs, so that the list has no obsolete entries.
 fn run<Kind: Copy + Debug + Ord>(
     cases: u64,

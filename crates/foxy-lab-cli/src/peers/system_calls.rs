@@ -46,8 +46,8 @@ impl Drop for SystemCalls {
     }
 }
 
-/// Parses the output of `perf stat -x,`: lines with the fields value, unit and event, separated by
-/// commas.
+/// Returns the number of system calls from the output of `perf stat -x,`. Its lines have the fields
+/// value, unit and event, separated by commas.
 fn count_in(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("sys_enter"))?;
     line.split(',').next()?.trim().parse().ok()

@@ -12,7 +12,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// The conditions of a rule. A list without values is no condition.
+/// The conditions of a rule, which must all hold. A list holds if one of its values matches, or if
+/// it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// Networks of clients.
@@ -29,7 +30,7 @@ pub struct Conditions {
     pub ports: Vec<PortRange>,
     /// Patterns for the whole path, without the query.
     pub paths: Vec<Pattern>,
-    /// Regular expressions, which must match a part of the URL.
+    /// Regular expressions. One matches if it matches a part of the URL.
     pub urls: Vec<UrlPattern>,
     /// Parameters that the query contains.
     pub query: Vec<NamedPattern>,

@@ -12,7 +12,7 @@ pub enum HostCondition {
     Any,
     /// This name alone, written `=example.org`. In lower case.
     Exactly(Box<str>),
-    /// A name with the names below it, the names below a name alone, or addresses.
+    /// A name and all its subdomains, only the subdomains of a name, or IP addresses.
     Pattern(HostPattern),
 }
 

@@ -39,7 +39,8 @@ const REQUEST_EFFECTS: [Effect; 8] = [
 ];
 
 impl<'r> Decision<'r> {
-    /// Returns the position of the rule that decides about an effect.
+    /// Returns the position of the rule that decides about an effect. `None` means that no rule
+    /// decided.
     pub fn position(&self, effect: Effect) -> Option<usize> {
         let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
         self.decided[slot].map(|position| position as usize)
@@ -64,7 +65,7 @@ impl<'r> Decision<'r> {
         bypass.is_some_and(says) || upstream.is_some_and(says) || changing.any(says)
     }
 
-    /// Returns the rewriting of the path.
+    /// Returns how the path is rewritten. `None` means that no rule decided.
     pub fn rewrite(&self) -> Option<&'r Rewrite> {
         self.effects(Effect::Rewrite)?.rewrite.as_ref()
     }

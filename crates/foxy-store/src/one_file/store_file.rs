@@ -202,7 +202,7 @@ impl<P> StoreFile<P> {
     }
 
     /// Processes a finished disk operation. A failure that the current step does not expect is
-    /// counted as a device error.
+    /// counted as a device error. Returns `None` if the storage scheme has nothing to do.
     pub fn complete(&mut self, done: IoDone, out: &mut Outbox) -> Option<Completion<P>> {
         let task = self.pending.remove(&done.id.0)?;
         let is_expected = |&error: &_| match task {

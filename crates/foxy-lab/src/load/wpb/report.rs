@@ -124,6 +124,7 @@ impl PointReport {
     }
 
     /// Returns the hit ratio of a perfect cache: the share of repeated requests in both phases.
+    /// Returns `None` unless both phases are complete.
     pub fn offered(&self) -> Option<f64> {
         self.of_both(|part| part.repeats, |part| part.answers)
     }

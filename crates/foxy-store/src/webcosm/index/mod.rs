@@ -186,7 +186,7 @@ impl Index {
 
     /// Visits all tags (shortened keys) whose records have at least `least` uses, from `tag` on.
     /// Stops when `take` returns false, or after about `most` entries. Returns the tag at which the
-    /// next call must continue.
+    /// next call must continue, or `None` at the end of the index.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -223,7 +223,8 @@ impl Index {
     }
 
     /// Visits the entries of whole partitions from number `from` on. Stops after about `most`
-    /// entries. Returns the partition at which the next call must continue.
+    /// entries. Returns the partition at which the next call must continue, or `None` after the
+    /// last.
     pub fn entries(
         &self,
         from: usize,

@@ -87,7 +87,8 @@ impl StoreRecovery {
         Some(Resized(Some(NewSize { slot_map, size, requested, origin })))
     }
 
-    /// Returns a step that makes the file longer, by a write of one page at its new end.
+    /// Returns a step that makes the file longer, by a write of one page at its new end. Returns
+    /// `None` if the file need not grow.
     pub fn extension(&self, file: &StoreFile<Pending>) -> Option<IoStep<Segment>> {
         let size = self.resizing.filter(|&size| size > file.opening().size())?;
         Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))

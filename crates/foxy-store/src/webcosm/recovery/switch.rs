@@ -80,7 +80,7 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
-    /// Continues when the opening of the store is durable. Fails if it could not be made durable.
+    /// Continues when the opening of the store is durable. Otherwise marks the store as unusable.
     pub fn switched(
         &mut self,
         on: &mut Parts<'_>,

@@ -48,7 +48,7 @@ fn is_named(token: &[u8], name: &str) -> bool {
 }
 
 /// Returns how long a cache may still use the answer: its freshness lifetime minus its current age
-/// (RFC 9111 §4.2.1).
+/// (RFC 9111 §4.2.1). Returns `None` if the answer states no lifetime.
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;
