@@ -14,7 +14,7 @@ NAME-2.svg and so on for each chart. NAME is the last part of PATH. A chart show
 all files of load, peak or wpb in a folder, and otherwise of one file. Peaks of Squid's schemes \
 get verdicts, if a folder `half` inside has the same runs at another scale.";
 
-/// Folder in a folder with records that has the same runs at another scale.
+/// Subfolder of a folder with records. It has the records of the same runs at another scale.
 const HALF: &str = "half";
 
 pub fn command() -> Command {

@@ -19,8 +19,8 @@ const RESIZED_LENGTH: usize = 104;
 pub struct Superblock {
     /// The random number from which the seed of all checksums is derived.
     pub salt: u64,
-    /// A number that grows with each write of the superblock. The copy with the larger number is
-    /// valid.
+    /// A number that grows with each write of the superblock. If both copies are undamaged, the
+    /// copy with the larger number counts.
     pub generation: u64,
     /// The number of openings so far. A storage scheme uses it in sequence numbers, or writes it
     /// into each page to identify the opening that wrote the page (incarnation).
