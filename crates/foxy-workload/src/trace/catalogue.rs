@@ -65,6 +65,20 @@ pub const REGISTRY: Catalogue = Catalogue {
     largest: 200e6,
 };
 
+/// A popular site's own log. Each of its few objects is requested about fifty times. A store that is
+/// small beside the site discards all its content every few minutes. All numbers are our choice.
+pub const SITE: Catalogue = Catalogue {
+    name: "site",
+    gets: 97_000,
+    objects: 2_000,
+    exponent: 0.9,
+    once: 0.0,
+    renewals: 0.0,
+    metadata: (0.0, 0.0),
+    body: (8e3, 1.5),
+    largest: 20e6,
+};
+
 const TAIL_SHARE: f64 = 0.05;
 const TAIL_EXPONENT: f64 = 1.1;
 /// Smallest size in the Pareto distribution of large objects, as a multiple of the median size.

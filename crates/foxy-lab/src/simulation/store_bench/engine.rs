@@ -65,9 +65,14 @@ impl<D: Device> Store<D> {
         }
     }
 
-    /// Puts a record. Returns whether the store accepted it.
+    /// Puts a record that is a whole object. Returns whether the store accepted it.
     pub fn put(&mut self, number: u64, record: &Record) -> bool {
-        let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
+        self.put_part(number, record, record.len() as u64)
+    }
+
+    /// Puts a part of an object of `object_bytes` bytes. Returns whether the store accepted it.
+    pub fn put_part(&mut self, number: u64, record: &Record, object_bytes: u64) -> bool {
+        let hint = PlacementHint { size: object_bytes, ..PlacementHint::default() };
         self.driver.put(key(number), record.clone(), hint) == Answer::Stored
     }
 

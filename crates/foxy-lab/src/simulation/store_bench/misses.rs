@@ -15,7 +15,7 @@ use foxy_schemes::{PolicyName, PolicySettings};
 use foxy_store::settings::{MINIMUM_SIZE, Newcomers, RECORD_BODY_LIMIT, WriteBudget};
 use foxy_store::{Record, StoreSettings};
 use foxy_workload::Trace;
-use foxy_workload::trace::catalogue::{CDN, REGISTRY};
+use foxy_workload::trace::catalogue::{CDN, Catalogue, REGISTRY, SITE};
 use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, TABLE1, TraceModel, generate};
 use std::time::Duration;
 
@@ -44,8 +44,10 @@ impl Workload {
 
 pub fn synthetic() -> Vec<&'static str> {
     let models = MODELS.iter().map(|(model, _)| model.name);
-    models.chain([CDN.name, REGISTRY.name]).collect()
+    models.chain(CATALOGUES.iter().map(|model| model.name)).collect()
 }
+
+const CATALOGUES: [Catalogue; 3] = [CDN, REGISTRY, SITE];
 
 /// The trace models and the number of look-ups in their traces. The trace of Boston University
 /// (BU95) has its original length.
@@ -59,7 +61,7 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {
         generate(model, gets / shorter, seed)
     } else {
-        let model = [CDN, REGISTRY].into_iter().find(|model| model.name == name);
+        let model = CATALOGUES.iter().find(|model| model.name == name);
         let model = model.expect("one of the synthetic workloads");
         model.generate(model.gets / shorter, seed)
     };
@@ -254,14 +256,15 @@ impl Objects {
                 missing = gone;
             }
         }
-        let is_stored = missing.iter().all(|part| self.put(part));
+        let is_stored = missing.iter().all(|part| self.put(part, size));
         self.sizes[url as usize] = if is_stored { size } else { ABSENT };
         Some(missing.iter().map(|part| part.length).sum())
     }
 
-    fn put(&mut self, part: &ObjectPart) -> bool {
+    fn put(&mut self, part: &ObjectPart, object_bytes: u64) -> bool {
         let length = usize::try_from(part.length).expect("parts are small");
-        self.store.put(part.number, &Record { head: Bytes::new(), body: self.body.slice(..length) })
+        let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
+        self.store.put_part(part.number, &record, object_bytes)
     }
 
     fn parts(&self, url: u32, size: u64) -> impl Iterator<Item = ObjectPart> + use<> {
