@@ -15,9 +15,6 @@ use std::collections::{BTreeSet, VecDeque};
 /// The store may always copy 1/`BASE_SHARE` of the bytes of each segment that it discards.
 const BASE_SHARE: i64 = 32;
 
-/// Each time `get` requests have found this many bytes on disk, one more byte may be copied.
-const FOUND_BYTES_PER_COPIED: u64 = 4;
-
 /// Estimated size in bytes of a record in a shared page. The index entry of such a record does not
 /// contain its length.
 const PACKED_BYTES: u64 = 512;
@@ -84,7 +81,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Notes that gets found `found` bytes on disk. The store may copy more bytes in return.
+    /// Notes that gets found `found` bytes on disk. The store may copy as many bytes in return.
     pub const fn earn(&mut self, found: u64) {
         self.found = self.found.saturating_add(found);
     }
@@ -92,8 +89,7 @@ impl Copies {
     /// Raises the number of bytes that may be copied, because a segment of `segment` bytes will be
     /// discarded.
     fn grant(&mut self, segment: i64) {
-        let earned = i64::try_from(self.found / FOUND_BYTES_PER_COPIED).unwrap_or(i64::MAX);
-        self.found %= FOUND_BYTES_PER_COPIED;
+        let earned = i64::try_from(std::mem::take(&mut self.found)).unwrap_or(i64::MAX);
         self.budget = (self.budget + segment / BASE_SHARE).saturating_add(earned).min(segment);
     }
 
@@ -198,7 +194,7 @@ mod tests {
         assert_eq!(copies.budget, 100, "a little is always allowed");
         copies.earn(401);
         copies.grant(3200);
-        assert_eq!((copies.budget, copies.found), (300, 1));
+        assert_eq!((copies.budget, copies.found), (601, 0));
         copies.earn(u64::MAX);
         copies.grant(3200);
         assert_eq!(copies.budget, 3200, "nothing is saved up beyond a segment");

@@ -94,16 +94,18 @@ impl Writer {
             Distance::between((record.len() + HEADER) as u64, self.mean_record_bytes(cx));
         let is_proven = self.ghost.take(tag);
         let was_full = self.logs[0].next >= self.logs[0].segments();
-        let must_prove = was_full
-            && distance.is_large()
-            && !is_proven
-            && fits_probation(&cx.geometry, object_bytes);
+        let length = record.len();
+        let is_new_and_large = was_full && distance.is_large() && !is_proven;
+        let must_prove = is_new_and_large
+            && (fits_probation(&cx.geometry, object_bytes)
+                || !self.large_objects.take(length, object_bytes));
+        self.large_objects.earn(length);
         let log = if must_prove { LogName::Probation } else { LogName::Main };
         let is_deferred = was_full
             && !is_proven
             && cx.phase() == Phase::Serving
             && self.deferred.as_mut().is_some_and(|deferred| {
-                deferred.wants(distance, record.len(), cx.file.bytes_written(), cx.now)
+                deferred.wants(distance, length, cx.file.bytes_written(), cx.now)
             });
         let record = BufferedRecord { key, record, uses: distance.first_uses() };
         cx.index.buffer(tag);
@@ -157,9 +159,71 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
         && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
 }
 
+/// Each time records of this many bytes arrive, one more byte of new large objects may go to the
+/// main log.
+const BYTES_PER_LARGE: usize = 8;
+
+/// Limits the bytes of new objects that go to the main log because probation is too small for all
+/// their parts. Without the limit, such objects would displace most records with uses.
+#[derive(Debug)]
+pub struct LargeObjects {
+    /// Number of bytes that may go to the main log now. Objects whose parts are still arriving can
+    /// make the number negative.
+    allowed: i64,
+    /// Highest value of `allowed`: the bytes that the main log holds.
+    most: i64,
+}
+
+impl LargeObjects {
+    pub fn new(geometry: &Geometry) -> Self {
+        let most = signed(geometry.object_room(LogName::Main));
+        Self { allowed: most, most }
+    }
+
+    /// Notes that a record of `length` bytes arrived.
+    fn earn(&mut self, length: usize) {
+        let earned = signed((length / BYTES_PER_LARGE) as u64);
+        self.allowed = (self.allowed + earned).min(self.most);
+    }
+
+    /// Returns whether a part of `length` bytes may go to the main log. After the first part of an
+    /// object, the limit allows all other parts too.
+    fn take(&mut self, length: usize, object_bytes: u64) -> bool {
+        let is_allowed = self.allowed > -signed(object_bytes);
+        if is_allowed {
+            self.allowed -= signed(length as u64);
+        }
+        is_allowed
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
 /// Returns whether all parts of an object fit in half of the probation log. The parts of a larger
 /// object would push each other out of this log.
 fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
     let room = geometry.object_room(LogName::Probation) / 2;
     object_bytes <= room.max(RECORD_BODY_LIMIT as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_objects_pass_probation_whole_and_then_only_as_other_records_arrive() {
+        const MIB: usize = 1 << 20;
+        let mut large = LargeObjects { allowed: 10 * MIB as i64, most: 10 * MIB as i64 };
+        let mut parts = |count: usize, object: u64| {
+            (0..count).filter(|_| large.take(MIB, object * MIB as u64)).count()
+        };
+        assert_eq!((parts(8, 8), parts(8, 8)), (8, 8), "two whole objects");
+        assert_eq!(parts(4, 4), 0, "the second object used more than the rest");
+        large.earn(8 * 7 * MIB);
+        assert!(large.take(MIB, 4 * MIB as u64));
+        large.earn(usize::MAX);
+        assert_eq!(large.allowed, large.most);
+    }
 }

@@ -18,6 +18,7 @@ use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, LogName, Position, Segment, Sequence};
 use crate::webcosm::format::summary::Tombstone;
 use crate::webcosm::index::Tag;
+use admission::LargeObjects;
 use bad_slots::BadSlots;
 use deferred::Deferred;
 use foxy_base::Instant;
@@ -35,6 +36,7 @@ pub struct Writer {
     /// Remembers records that were recently discarded from the probation log (the log for large new
     /// records) or dropped while deferred.
     ghost: Ghost,
+    large_objects: LargeObjects,
     bad_slots: BadSlots,
 }
 
@@ -45,6 +47,7 @@ impl Writer {
             in_flight: InFlight::default(),
             deferred: settings.write_budget.map(Deferred::new),
             ghost: Ghost::new(geometry),
+            large_objects: LargeObjects::new(geometry),
             bad_slots: BadSlots::default(),
         }
     }
@@ -53,12 +56,14 @@ impl Writer {
     pub fn begin_anew(&mut self, geometry: &Geometry) {
         self.logs = LogName::ALL.map(|log| Log::new(log, geometry));
         self.ghost = Ghost::new(geometry);
+        self.large_objects = LargeObjects::new(geometry);
     }
 
     /// Adapts both logs to the file layout of another store size. The segments in the logs stay.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.logs.iter_mut().for_each(|log| log.divide(geometry));
         self.ghost = Ghost::new(geometry);
+        self.large_objects = LargeObjects::new(geometry);
     }
 
     pub const fn logs(&self) -> &[Log; 2] {
