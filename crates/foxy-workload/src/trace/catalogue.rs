@@ -177,6 +177,12 @@ mod tests {
     }
 
     #[test]
+    fn a_popular_site_has_few_objects_that_are_all_asked_for_again() {
+        let found = Statistics::of(&SITE.generate(SITE.gets, 1));
+        assert!(found.once < 0.01 && found.infinite.gets > 0.97, "{found:?}");
+    }
+
+    #[test]
     fn a_registry_has_many_small_objects_and_a_few_that_hold_most_bytes() {
         let trace = REGISTRY.generate(100_000, 1);
         let mut sizes: Vec<u64> = vec![0; trace.urls()];
