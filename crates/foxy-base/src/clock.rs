@@ -18,6 +18,15 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// The clock since the machine's boot. Like the monotonic clock, but it also counts while the
+/// machine sleeps.
+#[must_use]
+pub fn since_boot() -> Instant {
+    let time = clock_gettime(ClockId::Boottime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    Instant(part(time.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(time.tv_nsec)))
+}
+
 /// The wall clock: the date and time of the machine. An operator or NTP may set it back. A time
 /// before 1970 counts as 1970.
 #[must_use]

@@ -239,6 +239,7 @@ impl ProxyHandle {
         steps.extend([Step::Found(source), Step::Purged(verdict)]);
         let stored = match verdict {
             Verdict::Stale { since } => Arc::new(stored.stale_since(since, now)),
+            Verdict::InDoubt(doubt) => Arc::new(stored.in_doubt(doubt)),
             Verdict::Untouched | Verdict::Gone => stored,
         };
         let outcome = if verdict == Verdict::Gone {

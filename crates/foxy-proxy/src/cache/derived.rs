@@ -46,6 +46,7 @@ impl Cache {
 
     fn hold_derived(&self, key: &CacheKey, stored: &Arc<Stored>) {
         let is_small = match &stored.body {
+            _ if stored.doubt.is_some() => false,
             StoredBody::Whole(body) => body.len() as u64 <= self.memory_object_limit,
             StoredBody::Parts { .. } => true,
         };

@@ -342,6 +342,7 @@ impl Cache {
         match self.purges.judge(&stored) {
             Verdict::Untouched => Some(stored),
             Verdict::Stale { since } => Some(Arc::new(stored.stale_since(since, clock::steady()))),
+            Verdict::InDoubt(doubt) => Some(Arc::new(stored.in_doubt(doubt))),
             Verdict::Gone => {
                 self.forget(key);
                 None

@@ -4,7 +4,7 @@
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::cache::stored_form::{RecordDescription, url_of};
-use crate::core::{View, tags};
+use crate::core::{PurgeDoubt, View, tags};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{Headers, ResponseHead};
@@ -100,6 +100,9 @@ pub struct Stored {
     pub body: StoredBody,
     pub begun: Stamp,
     pub cleared: Cleared,
+    /// Why an unknown purge may concern this response. The cache never keeps a response with this
+    /// mark.
+    pub doubt: Option<PurgeDoubt>,
 }
 
 impl Stored {
@@ -173,6 +176,7 @@ impl Stored {
             body,
             begun: Stamp::default(),
             cleared: Cleared::default(),
+            doubt: None,
         }
     }
 

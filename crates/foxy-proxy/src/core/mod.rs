@@ -23,7 +23,7 @@ pub(crate) mod transport;
 pub mod users;
 
 pub(crate) use crate::core::counters::{Counter, Counters};
-pub(crate) use crate::core::outcome::{ForwardReason, HitSource};
+pub(crate) use crate::core::outcome::{ForwardReason, HitSource, PurgeDoubt};
 
 use foxy_http::Headers;
 use foxy_rules::Fields;

@@ -22,9 +22,38 @@ pub enum ForwardReason {
     Request,
     /// The stored response is stale.
     Stale,
+    /// A purge that this node of a fleet does not know may concern the stored response.
+    InDoubt(PurgeDoubt),
+}
+
+/// Reason for which a node of a fleet may lack a purge, so that it must validate a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PurgeDoubt {
+    /// The node has no lease, so other nodes no longer wait until it has applied a purge.
+    NoLease,
+    /// Purges may have been lost before the node applied them, and the response is older.
+    BrokenChain,
+}
+
+impl PurgeDoubt {
+    /// Returns the reason as one word, for `Cache-Status` and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoLease => "no-lease",
+            Self::BrokenChain => "broken-chain",
+        }
+    }
 }
 
 impl ForwardReason {
+    /// Returns the word that explains this reason further in `Cache-Status`.
+    pub const fn detail(self) -> Option<&'static str> {
+        match self {
+            Self::InDoubt(doubt) => Some(doubt.name()),
+            _ => None,
+        }
+    }
+
     /// Returns the text of this reason in the `Cache-Status` header.
     pub const fn token(self) -> &'static str {
         match self {
@@ -34,7 +63,7 @@ impl ForwardReason {
             Self::Partial => "partial",
             Self::VaryMiss => "vary-miss",
             Self::Request => "request",
-            Self::Stale => "stale",
+            Self::Stale | Self::InDoubt(_) => "stale",
         }
     }
 }

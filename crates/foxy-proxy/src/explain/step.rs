@@ -3,7 +3,7 @@
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::{NotKept, Refused};
-use crate::core::outcome::{ForwardReason, HitSource};
+use crate::core::outcome::{ForwardReason, HitSource, PurgeDoubt};
 use crate::request::reason::ErrorReason;
 use crate::upstream::{DestinationRefusal, ExpectedWay, ServerStatus};
 use crate::worker::http_date;
@@ -172,6 +172,7 @@ impl Step {
             Self::Found(_) => "stored",
             Self::Purged(Verdict::Untouched) => "not-purged",
             Self::Purged(Verdict::Stale { .. }) => "purged-softly",
+            Self::Purged(Verdict::InDoubt(doubt)) => doubt.name(),
             Self::Purged(Verdict::Gone) => "purged",
             Self::Rule(step) => step.name(),
             Self::Coding(Ok(coding)) => coding.name(),
@@ -230,6 +231,12 @@ impl fmt::Display for Step {
             }
             Self::Purged(Verdict::Stale { .. }) => {
                 f.write_str("a soft purge made the stored response stale")
+            }
+            Self::Purged(Verdict::InDoubt(PurgeDoubt::NoLease)) => {
+                f.write_str("this node has no lease, so it validates every stored response")
+            }
+            Self::Purged(Verdict::InDoubt(PurgeDoubt::BrokenChain)) => {
+                f.write_str("the fleet may have lost a purge since the response was stored")
             }
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),

@@ -48,7 +48,8 @@ pub(crate) async fn answer(
                 let RangeAnswer::Part(span) = range_of(transaction, &known.stored) else {
                     return Ok(None);
                 };
-                (first, set, reason) = (Some(span.first), Some(known.stored), ForwardReason::Stale);
+                reason = known.stored.doubt.map_or(ForwardReason::Stale, ForwardReason::InDoubt);
+                (first, set) = (Some(span.first), Some(known.stored));
             }
             Next::GatewayTimeout | Next::Fetch(_) => {}
         }

@@ -346,6 +346,6 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         // Another process has taken over, and may have stored responses of these URLs. The purge
         // tells the new process to remove such responses. The result is ignored: if the new process
         // does not answer, it has ended, or purges later.
-        let _ = worker.shared.purges.purge(&scopes, Strength::Hard).await;
+        let _ = worker.shared.purges.purge_here(&scopes, Strength::Hard).await;
     }
 }

@@ -65,7 +65,11 @@ impl fmt::Display for CacheStatus {
                 }
                 f.write_str("; ttl=")?;
                 f.write_str(itoa::Buffer::new().format(*ttl))?;
-                let detail = permit.map(Permit::name).or(coding.map(Coding::name));
+                let doubt = match source {
+                    HitSource::Revalidated(reason) => reason.detail(),
+                    _ => None,
+                };
+                let detail = permit.map(Permit::name).or(doubt).or(coding.map(Coding::name));
                 detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
             Self::Forwarded { reason, status, stored, collapsed, detail } => {
@@ -81,6 +85,7 @@ impl fmt::Display for CacheStatus {
                 if *collapsed {
                     f.write_str("; collapsed")?;
                 }
+                let detail = detail.or(reason.detail());
                 detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
             Self::Local { detail } => write!(f, "; detail={detail}"),
@@ -98,7 +103,9 @@ impl CacheStatus {
             Self::Hit { source: HitSource::Revalidated(_), .. } => "TCP_REFRESH_UNMODIFIED",
             Self::Hit { source: HitSource::Fallback(_), .. } => "TCP_REFRESH_FAIL_OLD",
             Self::Forwarded { collapsed: true, .. } => "TCP_CF_MISS",
-            Self::Forwarded { reason: ForwardReason::Stale, .. } => "TCP_REFRESH_MODIFIED",
+            Self::Forwarded {
+                reason: ForwardReason::Stale | ForwardReason::InDoubt(_), ..
+            } => "TCP_REFRESH_MODIFIED",
             Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
             Self::Forwarded { .. } => "TCP_MISS",
             Self::Error(reason) if reason.is_denial() => "TCP_DENIED",
@@ -184,6 +191,7 @@ pub(crate) fn signed(seconds: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::PurgeDoubt;
 
     #[test]
     fn the_field_says_what_rfc_9211_says() {
@@ -208,6 +216,10 @@ mod tests {
             (
                 hit(HitSource::Revalidated(ForwardReason::Stale), 9, None),
                 "foxy; fwd=stale; fwd-status=304; ttl=9",
+            ),
+            (
+                hit(HitSource::Revalidated(ForwardReason::InDoubt(PurgeDoubt::NoLease)), 9, None),
+                "foxy; fwd=stale; fwd-status=304; ttl=9; detail=no-lease",
             ),
             (
                 hit(HitSource::Fallback(Some(503)), -5, Some(Permit::IfError)),

@@ -217,8 +217,11 @@ pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -
         Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
         Reuse::Revalidate(_) if control.only_if_cached => Next::GatewayTimeout,
         Reuse::Revalidate(why) => {
-            let reason =
-                if why.is_the_requests() { ForwardReason::Request } else { ForwardReason::Stale };
+            let reason = match stored.doubt {
+                Some(doubt) => ForwardReason::InDoubt(doubt),
+                None if why.is_the_requests() => ForwardReason::Request,
+                None => ForwardReason::Stale,
+            };
             if can_be_validated(stored) { Next::Revalidate(reason) } else { Next::Fetch(reason) }
         }
     }

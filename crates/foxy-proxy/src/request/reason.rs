@@ -303,6 +303,7 @@ mod tests {
             ErrorReason::NotPurged(NotPurged::Busy),
             ErrorReason::NotPurged(NotPurged::Stopping),
             ErrorReason::NotPurged(NotPurged::Late),
+            ErrorReason::NotPurged(NotPurged::EngineAway),
             ErrorReason::TooManyConnections,
             ErrorReason::TooManyOfClient,
             ErrorReason::NoRoomForHead,

@@ -92,9 +92,14 @@ impl ObjectStore for MapStore {
 pub struct TestProxy {
     pub proxy: Proxy,
     pub store: Arc<MapStore>,
+    pub purges: Purges,
 }
 
 pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
+    proxy_of(Purges::in_memory(), change)
+}
+
+pub fn proxy_of(purges: Purges, change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
     let mut settings = ProxySettings {
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
         via_name: "foxy-test".into(),
@@ -106,13 +111,13 @@ pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
     let store = Arc::new(MapStore::default());
     let parts = Parts {
         store: Some(store.clone()),
-        purges: Purges::in_memory(),
+        purges: purges.clone(),
         sink: None,
         sample: None,
         resolver: name_resolver(Vec::new()),
         sockets: Vec::new(),
     };
-    TestProxy { proxy: Proxy::start(settings, parts).expect("the proxy starts"), store }
+    TestProxy { proxy: Proxy::start(settings, parts).expect("the proxy starts"), store, purges }
 }
 
 pub fn forward_proxy() -> TestProxy {

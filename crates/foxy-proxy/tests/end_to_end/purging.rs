@@ -1,8 +1,11 @@
 //! Tests purges, which remove stored responses: which clients may purge, which responses a purge
 //! affects, soft and hard purges, and purges during a fetch.
 
-use crate::bench::{TestProxy, forward_proxy, proxy_with};
-use foxy_proxy::cache::purge::{Named, Scope, Strength};
+use crate::bench::{TestProxy, forward_proxy, proxy_of, proxy_with};
+use foxy_base::{Instant, clock};
+use foxy_proxy::cache::purge::{
+    Named, NotPurged, Order, PurgeKeeper, PurgeReply, Purges, Scope, Strength,
+};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::token::Token;
 use foxy_testkit::http::{header, ok};
@@ -165,4 +168,73 @@ fn the_purge_method_is_for_those_who_may() {
         origin.heads.lock().expect("sound").iter().filter(|head| head.starts_with("PURGE")).count(),
         0
     );
+}
+
+/// Starts an origin that permits every exception from validation, and fails from a request on.
+fn lenient_origin(fails_from: usize) -> TestOrigin {
+    const LENIENT: &str = "Cache-Control: max-age=600, stale-while-revalidate=600, \
+                           stale-if-error=600\r\nETag: \"a\"\r\n";
+    TestOrigin::start(move |head, number| match header(head, "if-none-match") {
+        _ if number >= fails_from => b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        Some(_) => format!("HTTP/1.1 304 Not Modified\r\n{LENIENT}\r\n").into_bytes(),
+        None => ok(LENIENT, format!("body {number}").as_bytes()),
+    })
+}
+
+#[test]
+fn without_a_lease_every_response_is_validated() {
+    let (origin, proxy) = (lenient_origin(3), forward_proxy());
+    let (url, lease) = (origin.url("/x"), proxy.purges.book.lease());
+    get(&proxy, &url, "");
+    lease.set(Instant(u64::MAX));
+    assert!(get(&proxy, &url, "").0.starts_with("foxy; hit"));
+    lease.set(clock::since_boot());
+    for _ in 0..2 {
+        let (status, body) = get(&proxy, &url, "Cache-Control: max-stale\r\n");
+        assert!(status.starts_with("foxy; fwd=stale; fwd-status=304"), "{status}");
+        assert!(status.ends_with("; detail=no-lease"), "{status}");
+        assert_eq!(body, "body 0");
+    }
+    lease.set(Instant(u64::MAX));
+    assert!(get(&proxy, &url, "").0.starts_with("foxy; hit"));
+    lease.set(Instant::ZERO);
+    let answer = proxy.get(&url, "");
+    assert_eq!(answer.status, 503, "{}", answer.cache_status());
+}
+
+#[test]
+fn after_a_broken_chain_each_response_is_validated_once() {
+    let (origin, proxy) = (lenient_origin(2), forward_proxy());
+    let url = origin.url("/x");
+    get(&proxy, &url, "");
+    let at = clock::steady();
+    let order = Order { scope: Scope::All, strength: Strength::Doubt, at };
+    proxy.purges.keeper.purge(vec![order], Box::new(|answer| assert!(answer.is_ok())));
+    let status = get(&proxy, &url, "").0;
+    assert!(status.starts_with("foxy; fwd=stale; fwd-status=304"), "{status}");
+    assert!(status.ends_with("; detail=broken-chain"), "{status}");
+    assert!(get(&proxy, &url, "").0.starts_with("foxy; hit"));
+}
+
+struct Refusing;
+
+impl PurgeKeeper for Refusing {
+    fn purge(&self, _orders: Vec<Order>, reply: PurgeReply) {
+        reply(Err(NotPurged::EngineAway));
+    }
+}
+
+#[test]
+fn a_purge_of_a_fleet_is_refused_when_the_fleet_refuses_it() {
+    let origin = origin(LINES);
+    let purges = Purges { fleet: Some(Arc::new(Refusing)), ..Purges::in_memory() };
+    let from = vec!["127.0.0.0/8".parse().expect("a block")];
+    let proxy = proxy_of(purges, |settings| settings.purge_from = from.into());
+    let url = origin.url("/x");
+    get(&proxy, &url, "");
+    let host = origin.address;
+    let answer = proxy.connect().ask(&format!("PURGE {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    assert_eq!(answer.status, 503);
+    assert!(answer.cache_status().ends_with("detail=purge-engine-away"));
+    assert!(get(&proxy, &url, "").0.starts_with("foxy; hit"));
 }

@@ -20,6 +20,8 @@ const HEADER_BYTES: usize = 56;
 /// Size in bytes of an encoded rule. The fields of [`Rule`] and its parts, in order, have these
 /// sizes in bytes: scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
 const ENTRY_BYTES: usize = 48;
+/// Size in bytes of an encoded purge.
+pub const ORDER_BYTES: usize = ENTRY_BYTES;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
 /// The part of the magic number that every version of the format shares.
@@ -133,6 +135,7 @@ fn put(rule: &Rule, out: &mut [u8]) {
     out[1] = match rule.order.strength {
         Strength::Soft => 1,
         Strength::Hard => 2,
+        Strength::Doubt => 3,
     };
     out[2..4].copy_from_slice(&length.to_le_bytes());
     out[8..16].copy_from_slice(&rule.moment.to_le_bytes());
@@ -160,9 +163,20 @@ fn take(entry: &[u8]) -> Option<Rule> {
     let strength = match entry.get(1)? {
         1 => Strength::Soft,
         2 => Strength::Hard,
+        3 => Strength::Doubt,
         _ => return None,
     };
     Some(Rule { order: Order { scope, strength, at: WallTime(number(16)?) }, moment: number(8)? })
+}
+
+/// Writes a purge without a number in the form of a rule.
+pub fn write_order(order: &Order, out: &mut [u8; ORDER_BYTES]) {
+    put(&Rule { order: *order, moment: 0 }, out);
+}
+
+/// Reads a purge that `write_order` wrote. Returns `None` if its kind is unknown.
+pub fn read_order(bytes: &[u8]) -> Option<Order> {
+    take(bytes).map(|rule| rule.order)
 }
 
 /// A valid block of the purge journal, with its purges still encoded.

@@ -3,14 +3,17 @@
 //! durable. This module does no file IO.
 
 pub mod journal;
+mod lease;
 mod rule;
 mod table;
 
+pub use lease::PurgeLease;
 pub use rule::{Named, Order, Rule, Scope, Strength, key_of};
 pub(crate) use rule::{site_of, tags, url_of};
 pub(crate) use table::{PurgeTable, Verdict};
 
 use crate::cache::stored::Stored;
+use crate::core::PurgeDoubt;
 use foxy_base::{WallTime, clock};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +57,7 @@ pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,
     table: RwLock<PurgeTable>,
+    lease: PurgeLease,
 }
 
 impl PurgeBook {
@@ -67,6 +71,7 @@ impl PurgeBook {
             era: era.max(1),
             latest: AtomicU64::new(latest.max(newest)),
             table: RwLock::new(table),
+            lease: PurgeLease::default(),
         }
     }
 
@@ -78,6 +83,11 @@ impl PurgeBook {
     /// Returns the number of the last purge.
     pub fn latest(&self) -> u64 {
         self.latest.load(Ordering::Acquire)
+    }
+
+    /// Returns the lease of this node, if it belongs to a fleet.
+    pub const fn lease(&self) -> &PurgeLease {
+        &self.lease
     }
 
     /// Returns the stamp of a fetch that begins now: the number of the last purge before the fetch.
@@ -106,6 +116,14 @@ impl PurgeBook {
     /// Decides whether a purge affects a stored response. If no purge affects it, remembers this
     /// result until the next purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
+        match self.judge_by_purges(stored) {
+            verdict @ (Verdict::Gone | Verdict::InDoubt(_)) => verdict,
+            _ if !self.lease.holds() => Verdict::InDoubt(PurgeDoubt::NoLease),
+            verdict => verdict,
+        }
+    }
+
+    fn judge_by_purges(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
             return Verdict::Gone;
@@ -123,13 +141,15 @@ impl PurgeBook {
     }
 
     /// Returns true if a purge after `begun` may affect the response of a fetch of `url` that is in
-    /// progress.
+    /// progress. Without a lease, an unknown purge may.
     pub(crate) fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         let may_touch = || {
             let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
             table.may_touch(url, begun.moment)
         };
-        begun.era != self.era || (begun.moment < self.latest() && may_touch())
+        begun.era != self.era
+            || (begun.moment < self.latest() && may_touch())
+            || !self.lease.holds()
     }
 }
 
@@ -144,6 +164,8 @@ pub enum NotPurged {
     Stopping,
     /// The disk was too slow. The purge may still take effect later.
     Late,
+    /// The engine of the fleet does not answer. The purge may still take effect.
+    EngineAway,
 }
 
 impl NotPurged {
@@ -154,6 +176,7 @@ impl NotPurged {
             Self::Busy => "purge-busy",
             Self::Stopping => "purge-stopping",
             Self::Late => "purge-late",
+            Self::EngineAway => "purge-engine-away",
         }
     }
 
@@ -171,6 +194,10 @@ impl NotPurged {
             Self::Late => {
                 "the disk did not write the purge in time, so the purge may take effect later; \
                  purge again to be sure"
+            }
+            Self::EngineAway => {
+                "the engine of the fleet does not answer, so the purge may not reach all nodes; \
+                 purge again when the engine is back"
             }
             Self::Stopping => "nothing was purged: foxy is stopping; purge again when it runs",
         }
@@ -203,13 +230,33 @@ pub struct Purges {
     pub book: Arc<PurgeBook>,
     /// Adds purges to `book`, and makes them durable.
     pub keeper: Arc<dyn PurgeKeeper>,
+    /// Purges on all nodes of the fleet. `None` if this node belongs to no fleet.
+    pub fleet: Option<Arc<dyn PurgeKeeper>>,
 }
 
 impl Purges {
-    /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of
-    /// the last purge.
+    /// Purges all `scopes` on all nodes, and waits until the purge would survive a crash. Returns
+    /// the number of the last purge.
     pub(crate) async fn purge(
         &self,
+        scopes: &[Scope],
+        strength: Strength,
+    ) -> Result<u64, NotPurged> {
+        self.purge_by(self.fleet.as_ref().unwrap_or(&self.keeper), scopes, strength).await
+    }
+
+    /// Like [`Self::purge`], but purges only on this node.
+    pub(crate) async fn purge_here(
+        &self,
+        scopes: &[Scope],
+        strength: Strength,
+    ) -> Result<u64, NotPurged> {
+        self.purge_by(&self.keeper, scopes, strength).await
+    }
+
+    async fn purge_by(
+        &self,
+        keeper: &Arc<dyn PurgeKeeper>,
         scopes: &[Scope],
         strength: Strength,
     ) -> Result<u64, NotPurged> {
@@ -220,7 +267,7 @@ impl Purges {
             // The client may no longer wait for the answer. The purge remains in force.
             let _ = sender.send(answer);
         };
-        self.keeper.purge(orders, Box::new(reply));
+        keeper.purge(orders, Box::new(reply));
         let answer = timeout(PURGE_TIMEOUT, receiver).await.map_err(|_| NotPurged::Late)?;
         answer.unwrap_or(Err(NotPurged::Stopping))
     }
@@ -228,7 +275,8 @@ impl Purges {
     /// Creates purges that are kept in memory only, for a cache without a store.
     pub fn in_memory() -> Self {
         let book = Arc::new(PurgeBook::new(1, 0, &[]));
-        Self { keeper: Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() }), book }
+        let keeper = Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() });
+        Self { keeper, book, fleet: None }
     }
 }
 
@@ -257,6 +305,13 @@ impl Stored {
     /// Records `begun`, the number of the last purge before the fetch of this response.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
+    }
+
+    /// Returns a copy of the response that must be validated before it answers, without exception.
+    pub fn in_doubt(&self, doubt: PurgeDoubt) -> Self {
+        let mut copy = Self { doubt: Some(doubt), ..self.clone() };
+        copy.control.no_cache = true;
+        copy
     }
 
     /// Returns a copy of the response that is stale from `since` on, because of a soft purge.

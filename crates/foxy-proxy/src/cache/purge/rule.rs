@@ -51,6 +51,9 @@ pub enum Strength {
     Soft,
     /// The response is removed.
     Hard,
+    /// The response stays, but no exception permits it to answer before it is validated. Only a
+    /// fleet whose log lost purges uses this.
+    Doubt,
 }
 
 impl Strength {
@@ -59,6 +62,7 @@ impl Strength {
         match self {
             Self::Soft => "soft",
             Self::Hard => "hard",
+            Self::Doubt => "doubt",
         }
     }
 }

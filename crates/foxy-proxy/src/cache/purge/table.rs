@@ -5,6 +5,7 @@
 //! everything. A widened purge removes more responses than requested, never fewer.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength, host_of, site_of};
+use crate::core::PurgeDoubt;
 use foxy_base::WallTime;
 use foxy_store::{Key, Site};
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +20,8 @@ pub enum Verdict {
     Stale {
         since: WallTime,
     },
+    /// Nobody knows whether a purge affects the response.
+    InDoubt(PurgeDoubt),
     Gone,
 }
 
@@ -52,28 +55,31 @@ struct Mark {
 struct Marks {
     soft: Mark,
     hard: Mark,
+    doubt: Mark,
 }
 
 impl Marks {
     fn one(rule: &Rule) -> Self {
         let mark = Mark { moment: rule.moment, at: rule.order.at };
         match rule.order.strength {
-            Strength::Soft => Self { soft: mark, hard: Mark::default() },
-            Strength::Hard => Self { soft: Mark::default(), hard: mark },
+            Strength::Soft => Self { soft: mark, ..Self::default() },
+            Strength::Hard => Self { hard: mark, ..Self::default() },
+            Strength::Doubt => Self { doubt: mark, ..Self::default() },
         }
     }
 
     fn join(&mut self, other: Self) {
         self.soft = self.soft.max(other.soft);
         self.hard = self.hard.max(other.hard);
+        self.doubt = self.doubt.max(other.doubt);
     }
 
     fn newest(self) -> u64 {
-        self.soft.moment.max(self.hard.moment)
+        self.soft.moment.max(self.hard.moment).max(self.doubt.moment)
     }
 
     fn rules(self, scope: Scope) -> impl Iterator<Item = Rule> {
-        [(Strength::Soft, self.soft), (Strength::Hard, self.hard)]
+        [(Strength::Soft, self.soft), (Strength::Hard, self.hard), (Strength::Doubt, self.doubt)]
             .into_iter()
             .filter(|(_, mark)| mark.moment > 0)
             .map(move |(strength, Mark { moment, at })| Rule {
@@ -213,6 +219,9 @@ impl PurgeTable {
         }
         match marks {
             Marks { hard, .. } if hard.moment > begun => Verdict::Gone,
+            Marks { doubt, .. } if doubt.moment > begun => {
+                Verdict::InDoubt(PurgeDoubt::BrokenChain)
+            }
             Marks { soft, .. } if soft.moment > begun => Verdict::Stale { since: soft.at },
             _ => Verdict::Untouched,
         }

@@ -126,8 +126,11 @@ fn however_many_rules_there_are_none_is_forgotten_and_the_table_stays_small() {
     let mut random = Random::new(SEED);
     let (mut bounded, mut whole) = (PurgeTable::with_limits(limits), PurgeTable::default());
     for moment in 1..=400 {
-        let strength =
-            if random.next_u64().is_multiple_of(2) { Strength::Soft } else { Strength::Hard };
+        let strength = match random.next_u64() % 3 {
+            0 => Strength::Soft,
+            1 => Strength::Doubt,
+            _ => Strength::Hard,
+        };
         let host = random.next_u64() % 6;
         let path = random.next_u64() % 50;
         let (named, name) = match random.next_u64() % 8 {
@@ -147,7 +150,8 @@ fn however_many_rules_there_are_none_is_forgotten_and_the_table_stays_small() {
         let harshness = |verdict| match verdict {
             Verdict::Untouched => 0,
             Verdict::Stale { .. } => 1,
-            Verdict::Gone => 2,
+            Verdict::InDoubt(_) => 2,
+            Verdict::Gone => 3,
         };
         let tag = xxh3_128(format!("t{}", random.next_u64() % 50).as_bytes());
         let exact = harshness(whole.judge(url.as_bytes(), [tag], begun));

@@ -107,7 +107,7 @@ pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists)
     })?;
     let keeper = Arc::new(Keeper(sender));
     let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
-    Ok((Purges { book, keeper }, lists))
+    Ok((Purges { book, keeper, fleet: None }, lists))
 }
 
 fn refusal(folder: &Path, why: WriteError) -> Failure {

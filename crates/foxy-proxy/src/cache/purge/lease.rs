@@ -1,0 +1,30 @@
+//! The lease of a node in a fleet. Only within its lease may the node serve stored responses
+//! without validation, because only then do other nodes wait until it has applied a purge.
+
+use foxy_base::{Instant, clock};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const NO_FLEET: u64 = u64::MAX;
+
+/// The end of a lease, on the clock since boot. A node that belongs to no fleet needs no lease.
+#[derive(Debug)]
+pub struct PurgeLease(AtomicU64);
+
+impl Default for PurgeLease {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_FLEET))
+    }
+}
+
+impl PurgeLease {
+    /// Sets the end of the lease. The node then belongs to a fleet.
+    pub fn set(&self, until: Instant) {
+        self.0.store(until.0.min(NO_FLEET - 1), Ordering::Release);
+    }
+
+    /// Returns true if the node has a lease now, or needs none.
+    pub fn holds(&self) -> bool {
+        let until = self.0.load(Ordering::Acquire);
+        until == NO_FLEET || clock::since_boot().0 < until
+    }
+}
