@@ -1,0 +1,118 @@
+//! What the purge log needs of an engine: an ordered log, and a record of each member's process.
+//! Redis and Valkey Streams have both. So do etcd and NATS.
+
+use super::entry::Process;
+use super::lease::MemberRecord;
+use std::fmt;
+use std::time::Duration;
+
+/// An engine did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineError {
+    /// The address of the engine is unusable.
+    BadAddress(String),
+    /// The engine refuses the request, or cannot be reached.
+    Away(String),
+    /// The answer has an unexpected form.
+    Unexpected(&'static str),
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadAddress(why) => write!(f, "the engine's address is unusable: {why}"),
+            Self::Away(why) => f.write_str(why),
+            Self::Unexpected(what) => write!(f, "the engine's answer has no usable {what}"),
+        }
+    }
+}
+
+/// Whether an engine writes each entry to disk before it confirms the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The engine does.
+    Always,
+    /// A setting of the engine prevents this. The text names the setting and its value.
+    Weak(String),
+    /// The engine does not tell its settings.
+    Unknown,
+}
+
+/// The engine behind a new connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connected {
+    /// Identifies the run of the engine's server. A server that restarts or takes over gets
+    /// another number.
+    pub incarnation: u64,
+    /// Whether entries survive a crash of the engine.
+    pub durability: Durability,
+}
+
+/// An entry to append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// The position, which must be after all entries that the log ever had.
+    pub position: u64,
+    /// The binary form of the entry.
+    pub bytes: Vec<u8>,
+    /// Whether the log drops all entries before this entry.
+    pub drops_earlier: bool,
+}
+
+/// The result of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// The log has the entry.
+    Done,
+    /// Another process took the position. The log does not have the entry.
+    Taken,
+}
+
+/// The log and all records at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogView {
+    /// Position of the first entry that is still in the log.
+    pub first: u64,
+    /// Highest position that the log ever had.
+    pub tail: u64,
+    /// Number of entries in the log.
+    pub count: u64,
+    /// The last entry.
+    pub last: Option<Vec<u8>>,
+    /// The next entries with their positions.
+    pub entries: Vec<(u64, Vec<u8>)>,
+    /// The records of all processes.
+    pub records: Vec<MemberRecord>,
+}
+
+/// A log with an order, and records of the members' processes. A call may block, but not longer
+/// than [`CALL_TIMEOUT`]. After an error, the next call must be `connect`.
+pub trait Engine: Send {
+    /// Opens a new connection. Until the next call of `connect`, all calls reach the same server.
+    fn connect(&mut self) -> Result<Connected, EngineError>;
+
+    /// Appends an entry, unless the log ever had an entry at this position or later.
+    fn append(&mut self, append: &Append) -> Result<Appended, EngineError>;
+
+    /// Writes a record and removes the records of `gone`. Then returns all records, and the entries
+    /// after the position `after`. The engine executes both in this order, as one step.
+    fn exchange(
+        &mut self,
+        record: &MemberRecord,
+        gone: &[Process],
+        after: u64,
+    ) -> Result<LogView, EngineError>;
+}
+
+/// Waits for new entries on a connection of its own.
+pub trait Watch: Send {
+    /// Returns when the log has an entry after the position `after`, or after [`WATCH_TIMEOUT`].
+    fn wait(&mut self, after: u64) -> Result<(), EngineError>;
+}
+
+/// Time limit of a call.
+pub const CALL_TIMEOUT: Duration = Duration::from_millis(1000);
+/// Time limit of a wait for new entries.
+pub const WATCH_TIMEOUT: Duration = Duration::from_millis(500);
+/// Largest number of entries in a view.
+pub const MAX_VIEW_ENTRIES: usize = 256;

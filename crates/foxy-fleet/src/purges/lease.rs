@@ -1,0 +1,232 @@
+//! Leases of members, without a clock. A member may serve stored responses without validation only
+//! within its lease. The member counts the lease from the moment at which it asked for the lease.
+//! Other members count from the moment at which they first saw it, and count longer by the largest
+//! drift between two clocks. So the lease ends for its holder before it ends for others.
+
+use super::entry::Process;
+use foxy_base::Instant;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Length of a lease, and the difference in pace that two clocks may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTerms {
+    /// The time after which other members consider a lease as ended.
+    pub length: Duration,
+    /// Largest deviation of a clock's pace, in millionths.
+    pub drift_ppm: u64,
+}
+
+impl LeaseTerms {
+    /// The terms of every fleet: 2 seconds, with clocks that deviate by at most 1 %.
+    pub const fn usual() -> Self {
+        Self { length: Duration::from_secs(2), drift_ppm: 10_000 }
+    }
+
+    /// Returns the time after which the holder itself considers its lease as ended. If the holder's
+    /// clock is slow and another member's clock is fast, this time still ends first.
+    pub fn for_holder(self) -> Duration {
+        const MILLION: u128 = 1_000_000;
+        let drift = u128::from(self.drift_ppm).min(MILLION);
+        let nanos = self.length.as_nanos() * (MILLION - drift) / (MILLION + drift);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a process tells other members through the engine, each time it renews its lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberRecord {
+    /// The process.
+    pub process: Process,
+    /// Number of this record. Each renewal has the next number.
+    pub counter: u64,
+    /// The incarnation of the engine whose log the process follows. `None` if the process has not
+    /// compared the log with its chain.
+    pub attests: Option<u64>,
+    /// Whether that log continues everything that the process ever applied.
+    pub vouches: bool,
+    /// Number of the chain that the process follows.
+    pub chain: u64,
+    /// Position of the last entry that the process has applied durably.
+    pub position: u64,
+    /// Whether the process wants a lease. A process that stops gives its lease up.
+    pub wants_lease: bool,
+}
+
+const RECORD_VERSION: &str = "1";
+
+impl MemberRecord {
+    /// Returns everything except the process, as one line.
+    pub fn text(&self) -> String {
+        let Self { counter, attests, vouches, chain, position, wants_lease, .. } = self;
+        let attests = attests.map_or_else(|| "-".into(), |number| number.to_string());
+        let wants = if *wants_lease { "lease" } else { "none" };
+        let vouches = if *vouches { "vouches" } else { "missed" };
+        format!("{RECORD_VERSION} {counter} {attests} {vouches} {chain} {position} {wants}")
+    }
+
+    /// Reads the line that `text` writes.
+    pub fn parse(process: Process, text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        (words.next()? == RECORD_VERSION).then_some(())?;
+        let counter = words.next()?.parse().ok()?;
+        let attests = match words.next()? {
+            "-" => None,
+            number => Some(number.parse().ok()?),
+        };
+        let vouches = match words.next()? {
+            "vouches" => true,
+            "missed" => false,
+            _ => return None,
+        };
+        let (chain, position) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let wants_lease = match words.next()? {
+            "lease" => true,
+            "none" => false,
+            _ => return None,
+        };
+        words.next().is_none().then_some(Self {
+            process,
+            counter,
+            attests,
+            vouches,
+            chain,
+            position,
+            wants_lease,
+        })
+    }
+}
+
+struct Sighting {
+    record: MemberRecord,
+    /// When this record was first seen.
+    since: Instant,
+}
+
+/// The leases of all other processes, as this member sees them.
+pub struct Leases {
+    terms: LeaseTerms,
+    me: Process,
+    /// Names of all members that the operator lists, except this member.
+    others: Vec<Box<str>>,
+    /// When this member first saw the present incarnation of the engine.
+    since: Instant,
+    seen: BTreeMap<Process, Sighting>,
+}
+
+/// The place that all members must reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The engine's incarnation.
+    pub incarnation: u64,
+    /// The chain.
+    pub chain: u64,
+    /// The position in the log.
+    pub position: u64,
+}
+
+impl Leases {
+    /// Creates the view of a member that has seen nothing. `members` has the names of all members.
+    pub fn new(terms: LeaseTerms, me: Process, members: &[Box<str>]) -> Self {
+        let others = members.iter().filter(|name| **name != me.member).cloned().collect();
+        Self { terms, me, others, since: Instant::ZERO, seen: BTreeMap::new() }
+    }
+
+    /// Begins with another incarnation of the engine. It may have lost records, so each member may
+    /// have a lease that begins now.
+    pub fn restart(&mut self, now: Instant) {
+        self.since = now;
+        self.seen.values_mut().for_each(|sighting| sighting.since = now);
+    }
+
+    /// Notes the records that a read returned. `now` is a moment after the read.
+    pub fn observe(&mut self, records: &[MemberRecord], now: Instant) {
+        for record in records.iter().filter(|record| record.process != self.me) {
+            match self.seen.get_mut(&record.process) {
+                Some(known) if known.record.counter == record.counter => {
+                    known.record = record.clone();
+                }
+                _ => {
+                    let sighting = Sighting { record: record.clone(), since: now };
+                    self.seen.insert(record.process.clone(), sighting);
+                }
+            }
+        }
+        let (seen, at) = (&self.seen, now - self.terms.length * 4);
+        let gone: Vec<Process> = seen
+            .iter()
+            .filter(|(process, sighting)| {
+                sighting.since < at && !records.iter().any(|record| record.process == **process)
+            })
+            .map(|(process, _)| process.clone())
+            .collect();
+        gone.iter().for_each(|process| drop(self.seen.remove(process)));
+    }
+
+    /// Returns true if a lease first seen at `since` has ended at `at`.
+    fn has_ended(&self, since: Instant, at: Instant) -> bool {
+        at.0 >= since.0 && at.since(since) >= self.terms.length
+    }
+
+    fn is_out(&self, sighting: &Sighting, at: Instant) -> bool {
+        !sighting.record.wants_lease || self.has_ended(sighting.since, at)
+    }
+
+    /// Returns true if every other member has applied the log up to `place`, or has no lease. The
+    /// last read of the records began at `read`, after the entry was appended.
+    pub fn have_all_reached(&self, place: Place, read: Instant) -> bool {
+        let has_reached = |record: &MemberRecord| {
+            record.attests == Some(place.incarnation)
+                && record.chain == place.chain
+                && record.position >= place.position
+        };
+        let is_known = |name: &str| self.seen.keys().any(|process| *process.member == *name);
+        self.seen
+            .values()
+            .all(|sighting| has_reached(&sighting.record) || self.is_out(sighting, read))
+            && (self.has_ended(self.since, read) || self.others.iter().all(|name| is_known(name)))
+    }
+
+    /// Returns true if each listed member attests that the log of this incarnation continues
+    /// everything that the member has applied. Then no acknowledged purge is missing.
+    pub fn do_all_attest(&self, incarnation: u64, read: Instant) -> bool {
+        let attests =
+            |one: &&Sighting| one.record.attests == Some(incarnation) && one.record.vouches;
+        let has_attested = |name: &str| {
+            let mut runs = self.seen.iter().filter(|(process, _)| *process.member == *name);
+            runs.any(|(_, sighting)| attests(&sighting))
+        };
+        self.others.iter().all(|name| has_attested(name))
+            && self.seen.values().filter(|one| !self.is_out(one, read)).all(|one| attests(&one))
+    }
+
+    /// Returns the processes whose records are of no more use: their leases ended long ago, and
+    /// another process of the same member is there.
+    pub fn useless(&self, at: Instant) -> Vec<Process> {
+        let is_old = |sighting: &Sighting| {
+            at.since(sighting.since) >= self.terms.length * 4 && at.0 >= sighting.since.0
+        };
+        let has_heir = |process: &Process| {
+            process.member == self.me.member
+                || self.seen.iter().any(|(other, sighting)| {
+                    other.member == process.member && other != process && !is_old(sighting)
+                })
+        };
+        let useless = self.seen.iter().filter(|(process, one)| is_old(one) && has_heir(process));
+        useless.map(|(process, _)| process.clone()).collect()
+    }
+
+    /// Returns the position and the rest of the lease of each other process.
+    pub fn rows(&self, now: Instant) -> Vec<(Process, u64, Duration)> {
+        let left = |sighting: &Sighting| {
+            let left = (sighting.since + self.terms.length).since(now);
+            if sighting.record.wants_lease { left } else { Duration::ZERO }
+        };
+        let row = |one: &Sighting| (one.record.process.clone(), one.record.position, left(one));
+        self.seen.values().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

@@ -1,0 +1,500 @@
+//! The state machine of a member: follows the purge log, holds the lease, and decides when a purge
+//! is acknowledged. It does no IO and reads no clock. The caller asks the engine, applies purges,
+//! and passes on the results.
+//!
+//! ```text
+//! connected ─► record ─► (engine: exchange) ─► exchanged ─► (apply durably) ─► applied ─► settle
+//!                 ▲                                                                        │
+//!                 └──────── next_append ─► (engine: append) ─► appended ◄──────────────────┘
+//! ```
+
+use super::chain::{Advice, Broken, advise};
+use super::engine::{Append, Appended, LogView};
+use super::entry::{Content, Entry, MAX_ENTRY_ORDERS, Process};
+use super::lease::{LeaseTerms, Leases, MemberRecord, Place};
+use super::saved::Saved;
+use super::status::NodeReport;
+use foxy_base::{Instant, Random};
+use foxy_proxy::cache::purge::{NotPurged, Order};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Interval between renewals of the lease.
+const RENEWAL: Duration = Duration::from_millis(500);
+/// Interval between reads of the records while a purge waits for other members.
+const CONFIRMATION_CHECK: Duration = Duration::from_millis(3);
+/// Largest number of purges that wait.
+const MAX_WAITING: usize = 1024;
+
+/// The reason why a member must validate everything that it stored before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ValidateCause {
+    /// The chain was broken, and a new chain begins.
+    NewChain,
+    /// The member has read entries too late, or never.
+    Missed,
+    /// The engine's server restarted, and another member has not told whether entries are lost.
+    NoProof,
+}
+
+/// What a member must do durably before it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Nothing, except to save `Saved` if it changed.
+    Nothing,
+    /// Apply these purges, in order.
+    Apply(Vec<Order>),
+    /// Make everything stored so far subject to validation.
+    Validate(ValidateCause),
+}
+
+/// A number by which the caller knows a purge.
+pub type Ticket = u64;
+
+struct Wish {
+    ticket: Ticket,
+    orders: Vec<Order>,
+}
+
+struct Waiting {
+    tickets: Vec<Ticket>,
+    chain: u64,
+    position: u64,
+    /// Hash of the entry. `None` after this member has read the entry in the log, or a new chain
+    /// has taken its place.
+    unread: Option<u128>,
+    appended: Instant,
+}
+
+struct Exchange {
+    started: Instant,
+    /// The position that the member must have applied before its lease counts.
+    goal: u64,
+    /// The step after the durable task.
+    next: Option<Saved>,
+}
+
+struct Session {
+    incarnation: u64,
+    since: Instant,
+    attests: bool,
+    /// The highest position of the log. `None` before the first exchange.
+    tail: Option<u64>,
+    is_empty: bool,
+}
+
+/// A member.
+pub struct Node {
+    me: Process,
+    terms: LeaseTerms,
+    leases: Leases,
+    saved: Option<Saved>,
+    session: Option<Session>,
+    last_incarnation: Option<u64>,
+    exchange: Option<Exchange>,
+    records: u64,
+    written: u64,
+    lease_until: Instant,
+    next_exchange: Instant,
+    /// When the last read of the records began.
+    last_read: Instant,
+    broken: Option<Broken>,
+    breaks: Vec<(Broken, u64)>,
+    wishes: VecDeque<Wish>,
+    in_flight: usize,
+    waiting: Vec<Waiting>,
+    /// Purges whose entries this member can no longer find.
+    lost: Vec<Ticket>,
+    is_stopping: bool,
+    random: Random,
+}
+
+impl Node {
+    /// Creates a member that continues from `saved`. `members` has the names of all members.
+    pub fn new(
+        me: Process,
+        members: &[Box<str>],
+        terms: LeaseTerms,
+        saved: Option<Saved>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            leases: Leases::new(terms, me.clone(), members),
+            me,
+            terms,
+            saved,
+            session: None,
+            last_incarnation: None,
+            exchange: None,
+            records: 0,
+            written: 0,
+            lease_until: Instant::ZERO,
+            next_exchange: Instant::ZERO,
+            last_read: Instant::ZERO,
+            broken: None,
+            breaks: Broken::ALL.map(|why| (why, 0)).to_vec(),
+            wishes: VecDeque::new(),
+            in_flight: 0,
+            waiting: Vec::new(),
+            lost: Vec::new(),
+            is_stopping: false,
+            random: Random::new(seed),
+        }
+    }
+
+    /// Notes a new connection to the engine.
+    pub fn connected(&mut self, incarnation: u64, now: Instant) {
+        if self.last_incarnation != Some(incarnation) {
+            self.leases.restart(now);
+        }
+        self.last_incarnation = Some(incarnation);
+        let (attests, tail) = (false, None);
+        self.session = Some(Session { incarnation, since: now, attests, tail, is_empty: false });
+        self.next_exchange = now;
+    }
+
+    /// Notes that the engine does not answer. Returns the purges that failed. Their outcome is
+    /// unknown.
+    pub fn away(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
+        (self.session, self.exchange, self.in_flight) = (None, None, 0);
+        self.fail_all(NotPurged::EngineAway)
+    }
+
+    /// Gives the lease up, and ends all purges.
+    pub fn stop(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
+        self.is_stopping = true;
+        self.lease_until = Instant::ZERO;
+        self.fail_all(NotPurged::Stopping)
+    }
+
+    fn fail_all(&mut self, why: NotPurged) -> Vec<(Ticket, Result<u64, NotPurged>)> {
+        let wished = self.wishes.drain(..).map(|wish| wish.ticket);
+        let waiting = self.waiting.drain(..).flat_map(|waiting| waiting.tickets);
+        wished.chain(waiting).map(|ticket| (ticket, Err(why))).collect()
+    }
+
+    /// Returns true if the member has a connection to the engine.
+    pub const fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Queues a purge.
+    ///
+    /// # Errors
+    /// The reason why the fleet cannot purge now.
+    pub fn purge(&mut self, ticket: Ticket, orders: Vec<Order>) -> Result<(), NotPurged> {
+        match () {
+            () if self.is_stopping => Err(NotPurged::Stopping),
+            () if self.session.is_none() => Err(NotPurged::EngineAway),
+            () if self.wishes.len() + self.waiting.len() >= MAX_WAITING => Err(NotPurged::Busy),
+            () => {
+                self.wishes.push_back(Wish { ticket, orders });
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives up a purge that waited too long. Its outcome is unknown.
+    pub fn give_up(&mut self, ticket: Ticket) {
+        self.waiting
+            .iter_mut()
+            .for_each(|waiting| waiting.tickets.retain(|other| *other != ticket));
+        self.waiting.retain(|waiting| !waiting.tickets.is_empty());
+    }
+
+    /// Returns the entry to append now, if there is any and the member has read the whole log.
+    pub fn next_append(&mut self) -> Option<Append> {
+        let session = self.session.as_ref()?;
+        let tail = session.tail?;
+        if self.is_stopping || self.exchange.is_some() || self.in_flight > 0 {
+            return None;
+        }
+        if self.broken.is_some() || session.is_empty {
+            let known = self.saved.as_ref().map_or(0, |saved| saved.chain.position);
+            let chain = self.random.next_u64().max(1);
+            let entry = self.entry(chain, tail.max(known) + 1, 0, Content::Begin);
+            self.in_flight = 1;
+            return Some(Append {
+                position: entry.position,
+                bytes: entry.encode(),
+                drops_earlier: true,
+            });
+        }
+        let chain = &self.saved.as_ref()?.chain;
+        if chain.position != tail || self.wishes.is_empty() {
+            return None;
+        }
+        let mut orders = Vec::new();
+        let mut count = 0;
+        for wish in &self.wishes {
+            if count > 0 && orders.len() + wish.orders.len() > MAX_ENTRY_ORDERS {
+                break;
+            }
+            orders.extend_from_slice(&wish.orders);
+            count += 1;
+        }
+        let entry = self.entry(chain.number, tail + 1, chain.hash, Content::Purge(orders));
+        self.in_flight = count;
+        Some(Append { position: entry.position, bytes: entry.encode(), drops_earlier: false })
+    }
+
+    fn entry(&self, chain: u64, position: u64, previous: u128, content: Content) -> Entry {
+        let known = self.saved.as_ref().map_or(0, |saved| saved.chain.written_by(&self.me));
+        let counter = known.max(self.written) + 1;
+        Entry { chain, position, writer: self.me.clone(), counter, previous, content }
+    }
+
+    /// Notes the result of an append.
+    pub fn appended(&mut self, append: &Append, result: Appended, now: Instant) {
+        let count = std::mem::take(&mut self.in_flight);
+        self.next_exchange = now;
+        if result == Appended::Taken {
+            self.session.iter_mut().for_each(|session| session.tail = None);
+            return;
+        }
+        let known = self.saved.as_ref().map_or(0, |saved| saved.chain.written_by(&self.me));
+        self.written = known.max(self.written) + 1;
+        // After a `Begin`, the next append must wait until this member follows the new chain.
+        let tail = (!append.drops_earlier).then_some(append.position);
+        self.session.iter_mut().for_each(|session| session.tail = tail);
+        if !append.drops_earlier {
+            let chain = self.saved.as_ref().map_or(0, |saved| saved.chain.number);
+            let tickets = self.wishes.drain(..count).map(|wish| wish.ticket).collect();
+            let (position, unread) = (append.position, Some(Entry::hash(&append.bytes)));
+            self.waiting.push(Waiting { tickets, chain, position, unread, appended: now });
+        }
+    }
+
+    /// Begins an exchange with the engine. Returns the record to write.
+    pub fn record(&mut self, now: Instant) -> MemberRecord {
+        let (position, chain) = self.place();
+        let session = self.session.as_ref().filter(|session| session.attests);
+        let incarnation = session.map(|session| session.incarnation);
+        self.records += 1;
+        self.exchange = Some(Exchange { started: now, goal: u64::MAX, next: None });
+        MemberRecord {
+            process: self.me.clone(),
+            counter: self.records,
+            attests: incarnation,
+            vouches: incarnation != self.saved.as_ref().and_then(|saved| saved.missed),
+            chain,
+            position,
+            wants_lease: !self.is_stopping,
+        }
+    }
+
+    fn place(&self) -> (u64, u64) {
+        let place = |saved: &Saved| (saved.chain.position, saved.chain.number);
+        self.saved.as_ref().map(place).unwrap_or_default()
+    }
+
+    /// Returns the position after which the next exchange reads.
+    pub fn position(&self) -> u64 {
+        self.place().0
+    }
+
+    /// Returns the processes whose records the next exchange removes.
+    pub fn gone(&self, now: Instant) -> Vec<Process> {
+        self.leases.useless(now)
+    }
+
+    /// Reads the result of an exchange. `now` is a moment after the result arrived. The caller must
+    /// do the task durably, then call `applied`.
+    pub fn exchanged(&mut self, view: &LogView, now: Instant) -> Task {
+        let (Some(session), Some(exchange)) = (&mut self.session, &mut self.exchange) else {
+            return Task::Nothing;
+        };
+        self.leases.observe(&view.records, now);
+        session.tail = Some(view.tail);
+        session.is_empty = false;
+        exchange.goal = view.tail;
+        self.next_exchange = exchange.started + RENEWAL;
+        let incarnation = session.incarnation;
+        let mut advice = advise(self.saved.as_ref().map(|saved| &saved.chain), view);
+        if let Advice::UpToDate | Advice::Follow(..) = advice
+            && let Err(why) = find_own(&mut self.waiting, view)
+        {
+            advice = Advice::Broken(why);
+        }
+        let saved = self.saved.as_ref();
+        let (proved, missed) = saved.map(|saved| (saved.proved, saved.missed)).unwrap_or_default();
+        self.last_read = exchange.started;
+        if let Advice::UpToDate | Advice::Follow(..) = advice {
+            self.broken = None;
+            if !session.attests {
+                session.attests = true;
+                self.next_exchange = now;
+            }
+        }
+        let here = Some(incarnation);
+        let (task, chain, proved, missed) = match advice {
+            Advice::UpToDate => return self.prove(incarnation, now),
+            Advice::Follow(entries, chain) => {
+                let orders = entries.into_iter().flat_map(|entry| match entry.content {
+                    Content::Purge(orders) => orders,
+                    Content::Begin => Vec::new(),
+                });
+                (Task::Apply(orders.collect()), chain, proved, missed)
+            }
+            Advice::Begin(chain) => (Task::Validate(ValidateCause::NewChain), chain, here, missed),
+            Advice::Missed(chain) => {
+                let lost = self.waiting.extract_if(.., |waiting| waiting.unread.is_some());
+                self.lost.extend(lost.flat_map(|waiting| waiting.tickets));
+                (Task::Validate(ValidateCause::Missed), chain, here, here)
+            }
+            Advice::Empty => {
+                session.is_empty = true;
+                self.exchange = None;
+                return Task::Nothing;
+            }
+            Advice::Broken(why) => {
+                self.note_break(why);
+                return Task::Nothing;
+            }
+        };
+        self.broken = None;
+        exchange.next = Some(Saved { chain, proved, missed });
+        task
+    }
+
+    fn note_break(&mut self, why: Broken) {
+        if self.broken.is_none() {
+            let counts = self.breaks.iter_mut().filter(|(other, _)| *other == why);
+            counts.for_each(|(_, count)| *count += 1);
+        }
+        self.broken = Some(why);
+        self.exchange = None;
+        self.lease_until = Instant::ZERO;
+    }
+
+    /// Decides whether this incarnation of the engine may have lost a purge that was acknowledged
+    /// without this member.
+    fn prove(&mut self, incarnation: u64, now: Instant) -> Task {
+        let (Some(saved), Some(exchange), Some(session)) =
+            (&self.saved, &mut self.exchange, &self.session)
+        else {
+            return Task::Nothing;
+        };
+        if saved.proved == Some(incarnation) {
+            return Task::Nothing;
+        }
+        let proved = Saved { proved: Some(incarnation), ..saved.clone() };
+        if self.leases.do_all_attest(incarnation, exchange.started) {
+            exchange.next = Some(proved);
+        } else if now.since(session.since) >= self.terms.length {
+            exchange.next = Some(proved);
+            return Task::Validate(ValidateCause::NoProof);
+        } else {
+            self.next_exchange = now + CONFIRMATION_CHECK * 10;
+        }
+        Task::Nothing
+    }
+
+    /// Returns what the caller must save durably after the task, if it changed.
+    pub fn to_save(&self) -> Option<&Saved> {
+        self.exchange.as_ref()?.next.as_ref()
+    }
+
+    /// Notes that the task was done and the place saved. `is_done` is false if the disk failed.
+    pub fn applied(&mut self, is_done: bool, now: Instant) {
+        let Some(Exchange { started, goal, next }) = self.exchange.take() else { return };
+        if !is_done {
+            self.next_exchange = now + CONFIRMATION_CHECK * 10;
+            return;
+        }
+        if let Some(saved) = next {
+            let old = self.saved.as_ref().map_or(0, |saved| saved.chain.number);
+            if saved.chain.number != old {
+                // All members validate everything that they stored before the new chain. That is
+                // more than the waiting purges ask for.
+                for waiting in &mut self.waiting {
+                    (waiting.chain, waiting.position) = (saved.chain.number, saved.chain.position);
+                    waiting.unread = None;
+                }
+            }
+            self.written = self.written.max(saved.chain.written_by(&self.me));
+            self.saved = Some(saved);
+            self.next_exchange = now;
+        }
+        let Some(session) = &self.session else { return };
+        let is_proved =
+            self.saved.as_ref().is_some_and(|saved| saved.proved == Some(session.incarnation));
+        if self.position() >= goal && is_proved && !self.is_stopping && self.broken.is_none() {
+            self.lease_until = self.lease_until.max(started + self.terms.for_holder());
+        }
+    }
+
+    /// Returns the purges that are acknowledged now: every member has applied them durably, or has
+    /// no lease.
+    pub fn settle(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
+        let (Some(session), Some(saved)) = (&self.session, &self.saved) else { return Vec::new() };
+        let incarnation = session.incarnation;
+        let lost = self.lost.drain(..).map(|ticket| (ticket, Err(NotPurged::EngineAway)));
+        let mut answers: Vec<_> = lost.collect();
+        let (leases, last_read) = (&self.leases, self.last_read);
+        self.waiting.retain(|waiting| {
+            let &Waiting { chain, position, unread, appended, .. } = waiting;
+            let is_here =
+                unread.is_none() && saved.chain.number == chain && saved.chain.position >= position;
+            let place = Place { incarnation, chain, position };
+            let is_done =
+                is_here && last_read >= appended && leases.have_all_reached(place, last_read);
+            if is_done {
+                answers.extend(waiting.tickets.iter().map(|ticket| (*ticket, Ok(position))));
+            }
+            !is_done
+        });
+        answers
+    }
+
+    /// Makes an exchange due, because the log has new entries.
+    pub fn look(&mut self, now: Instant) {
+        self.next_exchange = self.next_exchange.min(now);
+    }
+
+    /// Returns when the next exchange is due.
+    pub fn due(&self) -> Instant {
+        if self.waiting.is_empty() {
+            return self.next_exchange;
+        }
+        self.next_exchange.min(self.last_read + CONFIRMATION_CHECK)
+    }
+
+    /// Returns until when this member may serve stored responses without validation.
+    pub const fn lease_until(&self) -> Instant {
+        self.lease_until
+    }
+
+    /// Describes the member for its operator.
+    pub fn report(&self, now: Instant) -> NodeReport {
+        let tail = self.session.as_ref().and_then(|session| session.tail);
+        NodeReport {
+            is_connected: self.session.is_some(),
+            lease_left: self.lease_until.since(now),
+            position: self.position(),
+            lag: tail.map(|tail| tail.saturating_sub(self.position())),
+            broken: self.broken,
+            breaks: self.breaks.clone(),
+            waiting: self.wishes.len() + self.waiting.len(),
+            others: self.leases.rows(now),
+        }
+    }
+}
+
+/// Finds the entries that this member has appended. If the log has another entry in their place, or
+/// ends before them, the engine has lost an entry that it confirmed.
+fn find_own(waiting: &mut [Waiting], view: &LogView) -> Result<(), Broken> {
+    for waiting in waiting {
+        let Some(hash) = waiting.unread else { continue };
+        if view.tail < waiting.position {
+            return Err(Broken::LostTail);
+        }
+        let found = view.entries.iter().find(|(position, _)| *position == waiting.position);
+        match found {
+            Some((_, bytes)) if Entry::hash(bytes) == hash => waiting.unread = None,
+            Some(_) => return Err(Broken::LostOfWriter),
+            None => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! The engine on Redis or Valkey: a stream with the purges, and a hash with the members' records.
+//! The server refuses an entry whose ID is not above all earlier IDs, so two writers never take
+//! the same position.
+
+use super::engine::{
+    Append, Appended, CALL_TIMEOUT, Connected, Durability, Engine, EngineError, LogView,
+    MAX_VIEW_ENTRIES, WATCH_TIMEOUT, Watch,
+};
+use super::entry::Process;
+use super::lease::MemberRecord;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    Client, Connection, FromRedisValue, IntoConnectionInfo, RedisError, Value, cmd,
+    from_redis_value, pipe,
+};
+use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The braces keep both keys in one slot of a cluster.
+const LOG: &str = "{foxy-fleet}:purges";
+const RECORDS: &str = "{foxy-fleet}:members";
+const FIELD: &str = "e";
+/// Number of entries that the stream keeps, about. A member that was away for longer validates
+/// everything.
+const KEPT_ENTRIES: u64 = 100_000;
+
+/// Redis or Valkey, through one connection.
+pub struct RedisEngine {
+    client: Client,
+    connection: Option<Connection>,
+}
+
+impl From<RedisError> for EngineError {
+    fn from(error: RedisError) -> Self {
+        Self::Away(error.to_string())
+    }
+}
+
+fn client(url: &str) -> Result<Client, EngineError> {
+    let unusable = |error: RedisError| EngineError::BadAddress(error.to_string());
+    // Without TCP_NODELAY, a request waits up to 40 ms for the acknowledgement of its beginning.
+    let tcp = TcpSettings::default().set_nodelay(true);
+    let info = url.into_connection_info().map_err(unusable)?.set_tcp_settings(tcp);
+    Client::open(info).map_err(unusable)
+}
+
+fn connection(client: &Client) -> Result<Connection, EngineError> {
+    let connection = client.get_connection_with_timeout(CALL_TIMEOUT)?;
+    connection.set_read_timeout(Some(CALL_TIMEOUT))?;
+    connection.set_write_timeout(Some(CALL_TIMEOUT))?;
+    Ok(connection)
+}
+
+fn read<T: FromRedisValue>(value: Option<Value>, what: &'static str) -> Result<T, EngineError> {
+    let value = value.ok_or(EngineError::Unexpected(what))?;
+    from_redis_value(value).map_err(|_| EngineError::Unexpected(what))
+}
+
+fn id(position: u64) -> String {
+    format!("{position}-0")
+}
+
+fn position(id: &str) -> Result<u64, EngineError> {
+    let number = id.split('-').next().and_then(|number| number.parse().ok());
+    number.ok_or(EngineError::Unexpected("ID"))
+}
+
+type RawEntry = (String, Vec<Vec<u8>>);
+
+/// Returns the position and the bytes of an entry. Fields of another program are no entry.
+fn entry((id, fields): RawEntry) -> Result<(u64, Vec<u8>), EngineError> {
+    let bytes = match <[Vec<u8>; 2]>::try_from(fields) {
+        Ok([name, bytes]) if name == FIELD.as_bytes() => bytes,
+        _ => Vec::new(),
+    };
+    Ok((position(&id)?, bytes))
+}
+
+impl RedisEngine {
+    /// Creates an engine that connects to `url`, such as `redis://127.0.0.1:6379/0`.
+    ///
+    /// # Errors
+    /// The URL is unusable.
+    pub fn new(url: &str) -> Result<Self, EngineError> {
+        Ok(Self { client: client(url)?, connection: None })
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, EngineError> {
+        self.connection.as_mut().ok_or(EngineError::Unexpected("connection"))
+    }
+
+    fn durability(&mut self) -> Durability {
+        for (name, right) in [("appendonly", "yes"), ("appendfsync", "always")] {
+            let Ok(connection) = self.connection() else { return Durability::Unknown };
+            let told = cmd("CONFIG").arg("GET").arg(name).query::<Vec<String>>(connection);
+            match told.ok().as_deref() {
+                Some([_, value]) if value == right => {}
+                Some([_, value]) => {
+                    return Durability::Weak(format!("`{name}` is `{value}`, not `{right}`"));
+                }
+                _ => return Durability::Unknown,
+            }
+        }
+        Durability::Always
+    }
+}
+
+impl Engine for RedisEngine {
+    fn connect(&mut self) -> Result<Connected, EngineError> {
+        self.connection = None;
+        self.connection = Some(connection(&self.client)?);
+        let facts: String = cmd("INFO").arg("server").query(self.connection()?)?;
+        let run = facts.lines().find_map(|line| line.strip_prefix("run_id:"));
+        let run = run.ok_or(EngineError::Unexpected("run_id"))?.trim();
+        let durability = self.durability();
+        Ok(Connected { incarnation: xxh3_64(run.as_bytes()), durability })
+    }
+
+    fn append(&mut self, append: &Append) -> Result<Appended, EngineError> {
+        let mut command = cmd("XADD");
+        command.arg(LOG);
+        if append.drops_earlier {
+            command.arg("MINID").arg("=").arg(id(append.position));
+        } else {
+            command.arg("MAXLEN").arg("~").arg(KEPT_ENTRIES);
+        }
+        command.arg(id(append.position)).arg(FIELD).arg(&append.bytes);
+        match command.query::<String>(self.connection()?) {
+            Ok(_) => Ok(Appended::Done),
+            Err(error) if error.to_string().contains("equal or smaller") => Ok(Appended::Taken),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        record: &MemberRecord,
+        gone: &[Process],
+        after: u64,
+    ) -> Result<LogView, EngineError> {
+        let mut steps = pipe();
+        steps.atomic().hset(RECORDS, record.process.to_string(), record.text()).ignore();
+        for process in gone {
+            steps.hdel(RECORDS, process.to_string()).ignore();
+        }
+        steps.cmd("HGETALL").arg(RECORDS);
+        steps.cmd("XRANGE").arg(LOG).arg(id(after + 1)).arg("+");
+        steps.arg("COUNT").arg(MAX_VIEW_ENTRIES);
+        steps.cmd("XINFO").arg("STREAM").arg(LOG);
+        let answers: Vec<Value> = match steps.query(self.connection()?) {
+            Ok(answers) => answers,
+            Err(error) if error.to_string().contains("no such key") => {
+                return Ok(LogView::default());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut answers = answers.into_iter();
+        let records: HashMap<String, String> = read(answers.next(), "records")?;
+        let parsed = |(process, text): (String, String)| {
+            MemberRecord::parse(Process::parse(&process)?, &text)
+        };
+        let entries: Vec<RawEntry> = read(answers.next(), "entries")?;
+        let mut facts: HashMap<String, Value> = read(answers.next(), "description of the log")?;
+        let first: Option<RawEntry> = read(facts.remove("first-entry"), "first entry")?;
+        let last: Option<RawEntry> = read(facts.remove("last-entry"), "last entry")?;
+        let tail: String = read(facts.remove("last-generated-id"), "last ID")?;
+        Ok(LogView {
+            first: first.map(entry).transpose()?.map_or(0, |(position, _)| position),
+            tail: position(&tail)?,
+            count: read(facts.remove("length"), "length")?,
+            last: last.map(entry).transpose()?.map(|(_, bytes)| bytes),
+            entries: entries.into_iter().map(entry).collect::<Result<_, _>>()?,
+            records: records.into_iter().filter_map(parsed).collect(),
+        })
+    }
+}
+
+/// Waits for new entries of a stream.
+pub struct RedisWatch {
+    client: Client,
+    connection: Option<Connection>,
+}
+
+impl RedisWatch {
+    /// Creates a watch on the log at `url`.
+    ///
+    /// # Errors
+    /// The URL is unusable.
+    pub fn new(url: &str) -> Result<Self, EngineError> {
+        Ok(Self { client: client(url)?, connection: None })
+    }
+}
+
+impl Watch for RedisWatch {
+    fn wait(&mut self, after: u64) -> Result<(), EngineError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connection(&self.client)?,
+        };
+        let mut command = cmd("XREAD");
+        command.arg("COUNT").arg(1).arg("BLOCK").arg(WATCH_TIMEOUT.as_millis() as u64);
+        command.arg("STREAMS").arg(LOG).arg(id(after));
+        command.query::<Value>(&mut connection)?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+}

@@ -1,0 +1,382 @@
+//! The threads of a member. One thread asks the engine and applies purges, in the order of the
+//! node's steps. Another thread waits for new entries, and wakes the first.
+
+use super::engine::{Connected, Durability, Engine, EngineError, Watch};
+use super::entry::Process;
+use super::lease::LeaseTerms;
+use super::node::{Node, Task, Ticket, ValidateCause};
+use super::saved::Saved;
+use super::status::FleetPurgeStatus;
+use foxy_base::{Instant, clock};
+use foxy_proxy::cache::purge::{
+    NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Scope, Strength,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Time limit for making purges durable on this node.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which a purge without an acknowledgement is given up. The client has an answer
+/// earlier.
+const GIVE_UP: Duration = Duration::from_secs(5);
+/// Pause before the next attempt to reach the engine.
+const RETRY: Duration = Duration::from_millis(100);
+const MAX_QUEUED: usize = 1024;
+
+/// Keeps a member's place in the log durably.
+pub trait PlaceFile: Send {
+    /// Returns the place. `None` if there is none, or none that can be trusted.
+    fn read(&self) -> Option<Saved>;
+
+    /// Writes the place, and waits until it would survive a crash.
+    fn write(&self, saved: &Saved) -> io::Result<()>;
+}
+
+/// Something that the operator should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetNews {
+    /// The engine may lose entries that it confirmed.
+    NotDurable(Durability),
+    /// The engine does not answer.
+    EngineAway(EngineError),
+    /// The engine answers again.
+    EngineBack,
+    /// This node validates every response that it stored before.
+    ValidatesAll(ValidateCause),
+    /// The place in the log cannot be saved, so this node loses its lease.
+    PlaceNotSaved(String),
+}
+
+/// What a member needs.
+pub struct MemberParts {
+    /// This member.
+    pub me: Process,
+    /// The names of all members.
+    pub members: Vec<Box<str>>,
+    /// The engine.
+    pub engine: Box<dyn Engine>,
+    /// The wait for new entries.
+    pub watch: Box<dyn Watch>,
+    /// This node's own purges: the entries of the log are applied here.
+    pub local: Purges,
+    /// The place in the log.
+    pub place: Box<dyn PlaceFile>,
+    /// Receives news for the operator.
+    pub news: Box<dyn Fn(FleetNews) + Send>,
+    /// Seed of random numbers.
+    pub seed: u64,
+}
+
+enum Message {
+    Purge(Vec<Order>, PurgeReply),
+    NewEntries,
+    Stop,
+}
+
+/// Sends purges to the fleet.
+struct FleetKeeper(SyncSender<Message>);
+
+impl PurgeKeeper for FleetKeeper {
+    fn purge(&self, orders: Vec<Order>, reply: PurgeReply) {
+        let (message, why) = match self.0.try_send(Message::Purge(orders, reply)) {
+            Ok(()) => return,
+            Err(TrySendError::Full(message)) => (message, NotPurged::Busy),
+            Err(TrySendError::Disconnected(message)) => (message, NotPurged::Stopping),
+        };
+        if let Message::Purge(_, reply) = message {
+            reply(Err(why));
+        }
+    }
+}
+
+/// A running member. When it is dropped, it gives its lease up.
+pub struct FleetMember {
+    sender: SyncSender<Message>,
+    status: Arc<FleetPurgeStatus>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FleetMember {
+    /// Starts a member. From now on, the node needs a lease to serve stored responses without
+    /// validation.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(parts: MemberParts) -> io::Result<Self> {
+        let MemberParts { me, members, engine, watch, local, place, news, seed } = parts;
+        local.book.lease().set(Instant::ZERO);
+        let (sender, receiver) = sync_channel(MAX_QUEUED);
+        let status = Arc::new(FleetPurgeStatus::default());
+        let node = Node::new(me, &members, LeaseTerms::usual(), place.read(), seed);
+        let position = Arc::new(AtomicU64::new(node.position()));
+        let driver = Driver {
+            node,
+            engine,
+            book: local.book,
+            local: local.keeper,
+            place,
+            news,
+            status: Arc::clone(&status),
+            position: Arc::clone(&position),
+            replies: BTreeMap::new(),
+            next_ticket: 0,
+            was_away: None,
+            was_weak: false,
+        };
+        let wake = sender.clone();
+        let waiting = Arc::downgrade(&position);
+        let name = |name: &str| std::thread::Builder::new().name(name.into());
+        name("fleet-watch").spawn(move || watch_entries(watch, &waiting, &wake))?;
+        drop(position);
+        let thread = name("fleet-purges").spawn(move || driver.run(&receiver))?;
+        Ok(Self { sender, status, thread: Some(thread) })
+    }
+
+    /// Returns what purges all nodes of the fleet.
+    pub fn keeper(&self) -> Arc<dyn PurgeKeeper> {
+        Arc::new(FleetKeeper(self.sender.clone()))
+    }
+
+    /// Returns the state of this member, which stays up to date.
+    pub fn status(&self) -> Arc<FleetPurgeStatus> {
+        Arc::clone(&self.status)
+    }
+}
+
+impl Drop for FleetMember {
+    fn drop(&mut self) {
+        // A full queue has no place for the message, but the thread then also ends soon: every
+        // sender of purges is gone.
+        let _is_sent = self.sender.send(Message::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// Wakes the driver when the log has new entries. Ends after the driver.
+fn watch_entries(
+    mut watch: Box<dyn Watch>,
+    position: &std::sync::Weak<AtomicU64>,
+    wake: &SyncSender<Message>,
+) {
+    while let Some(after) = position.upgrade().map(|position| position.load(Ordering::Acquire)) {
+        match watch.wait(after) {
+            Ok(()) => {
+                // The driver may not have applied the entries yet. The pause keeps this thread
+                // from waking it again and again.
+                let is_new =
+                    position.upgrade().map(|now| now.load(Ordering::Acquire)) == Some(after);
+                if matches!(wake.try_send(Message::NewEntries), Err(TrySendError::Disconnected(_)))
+                {
+                    return;
+                }
+                if is_new {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+            Err(_) => std::thread::sleep(RETRY),
+        }
+    }
+}
+
+struct WaitingReply {
+    reply: PurgeReply,
+    since: Instant,
+}
+
+struct Driver {
+    node: Node,
+    engine: Box<dyn Engine>,
+    book: Arc<PurgeBook>,
+    local: Arc<dyn PurgeKeeper>,
+    place: Box<dyn PlaceFile>,
+    news: Box<dyn Fn(FleetNews) + Send>,
+    status: Arc<FleetPurgeStatus>,
+    position: Arc<AtomicU64>,
+    replies: BTreeMap<Ticket, WaitingReply>,
+    next_ticket: Ticket,
+    was_away: Option<bool>,
+    was_weak: bool,
+}
+
+impl Driver {
+    fn run(mut self, messages: &Receiver<Message>) {
+        let mut retry = Instant::ZERO;
+        loop {
+            let now = clock::since_boot();
+            if !self.node.is_connected() && now >= retry && self.connect().is_err() {
+                retry = clock::since_boot() + RETRY;
+            }
+            if self.node.is_connected()
+                && let Err(error) = self.steps()
+            {
+                self.away(error);
+                retry = clock::since_boot() + RETRY;
+            }
+            self.show();
+            let due = if self.node.is_connected() { self.node.due() } else { retry };
+            let wait = due.since(clock::since_boot());
+            match messages.recv_timeout(wait) {
+                Ok(first) => {
+                    for message in std::iter::once(first).chain(messages.try_iter()) {
+                        match message {
+                            Message::Purge(orders, reply) => self.wish(orders, reply),
+                            Message::NewEntries => self.node.look(clock::since_boot()),
+                            Message::Stop => return self.stop(),
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.stop(),
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Result<(), ()> {
+        match self.engine.connect() {
+            Ok(Connected { incarnation, durability }) => {
+                self.node.connected(incarnation, clock::since_boot());
+                self.status.set_durability(durability.clone());
+                let is_weak = durability != Durability::Always;
+                if is_weak && !self.was_weak {
+                    (self.news)(FleetNews::NotDurable(durability));
+                }
+                self.was_weak = is_weak;
+                if self.was_away == Some(true) {
+                    (self.news)(FleetNews::EngineBack);
+                }
+                self.was_away = Some(false);
+                Ok(())
+            }
+            Err(error) => {
+                self.away(error);
+                Err(())
+            }
+        }
+    }
+
+    fn away(&mut self, error: EngineError) {
+        let failed = self.node.away();
+        self.answer(failed);
+        if self.was_away != Some(true) {
+            (self.news)(FleetNews::EngineAway(error));
+        }
+        self.was_away = Some(true);
+    }
+
+    /// Appends what can be appended, and exchanges with the engine, until nothing is due.
+    fn steps(&mut self) -> Result<(), EngineError> {
+        loop {
+            while let Some(append) = self.node.next_append() {
+                let result = self.engine.append(&append)?;
+                self.node.appended(&append, result, clock::since_boot());
+            }
+            let now = clock::since_boot();
+            if self.node.due() > now {
+                return Ok(());
+            }
+            let (gone, after) = (self.node.gone(now), self.node.position());
+            let record = self.node.record(now);
+            let view = self.engine.exchange(&record, &gone, after)?;
+            let task = self.node.exchanged(&view, clock::since_boot());
+            // A broken chain ends the lease at once.
+            self.book.lease().set(self.node.lease_until());
+            let is_done = self.apply(task) && self.save();
+            self.node.applied(is_done, clock::since_boot());
+            self.book.lease().set(self.node.lease_until());
+            self.position.store(self.node.position(), Ordering::Release);
+            let answers = self.node.settle();
+            self.answer(answers);
+            self.give_up_old();
+        }
+    }
+
+    fn apply(&mut self, task: Task) -> bool {
+        let orders = match task {
+            Task::Nothing => return true,
+            Task::Apply(orders) => orders,
+            Task::Validate(cause) => {
+                (self.news)(FleetNews::ValidatesAll(cause));
+                self.status.count_validation(cause);
+                let at = clock::steady();
+                vec![Order { scope: Scope::All, strength: Strength::Doubt, at }]
+            }
+        };
+        if orders.is_empty() {
+            return true;
+        }
+        let at = clock::steady();
+        let orders = orders.into_iter().map(|order| Order { at, ..order }).collect();
+        let (sender, receiver) = mpsc::channel();
+        let reply = move |answer: Result<u64, NotPurged>| {
+            // The receiver may have stopped waiting.
+            let _ = sender.send(answer.is_ok());
+        };
+        self.local.purge(orders, Box::new(reply));
+        receiver.recv_timeout(APPLY_TIMEOUT).unwrap_or(false)
+    }
+
+    fn save(&mut self) -> bool {
+        let Some(saved) = self.node.to_save() else { return true };
+        let written = self.place.write(saved);
+        if let Err(error) = &written {
+            (self.news)(FleetNews::PlaceNotSaved(error.to_string()));
+        }
+        written.is_ok()
+    }
+
+    fn wish(&mut self, orders: Vec<Order>, reply: PurgeReply) {
+        self.next_ticket += 1;
+        match self.node.purge(self.next_ticket, orders) {
+            Ok(()) => {
+                let since = clock::since_boot();
+                self.replies.insert(self.next_ticket, WaitingReply { reply, since });
+            }
+            Err(why) => {
+                self.status.count_purge(Err(why), Duration::ZERO);
+                reply(Err(why));
+            }
+        }
+    }
+
+    fn answer(&mut self, answers: Vec<(Ticket, Result<u64, NotPurged>)>) {
+        for (ticket, answer) in answers {
+            if let Some(WaitingReply { reply, since }) = self.replies.remove(&ticket) {
+                self.status.count_purge(answer, clock::since_boot().since(since));
+                reply(answer);
+            }
+        }
+    }
+
+    fn give_up_old(&mut self) {
+        let now = clock::since_boot();
+        let old = self.replies.iter().filter(|(_, reply)| now.since(reply.since) >= GIVE_UP);
+        let old: Vec<Ticket> = old.map(|(ticket, _)| *ticket).collect();
+        for ticket in old {
+            self.node.give_up(ticket);
+            self.answer(vec![(ticket, Err(NotPurged::Late))]);
+        }
+    }
+
+    fn show(&self) {
+        self.status.set_report(self.node.report(clock::since_boot()));
+    }
+
+    fn stop(mut self) {
+        self.book.lease().set(Instant::ZERO);
+        let failed = self.node.stop();
+        self.answer(failed);
+        if self.node.is_connected() {
+            let now = clock::since_boot();
+            let (gone, after) = (self.node.gone(now), self.node.position());
+            // If the engine does not get this record, others wait until the lease has run out.
+            let _ = self.engine.exchange(&self.node.record(now), &gone, after);
+        }
+    }
+}

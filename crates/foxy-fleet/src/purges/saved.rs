@@ -1,0 +1,58 @@
+//! A member's place in the log, as its file keeps it.
+
+use super::chain::Chain;
+
+/// What a member knows durably. It survives a crash of the member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// The last entry that the member has applied.
+    pub chain: Chain,
+    /// The incarnation of the engine that is proved to have lost no acknowledged purge that this
+    /// member lacks.
+    pub proved: Option<u64>,
+    /// The incarnation of the engine in whose log this member missed entries. For it, the member
+    /// cannot vouch that no entry is lost.
+    pub missed: Option<u64>,
+}
+
+const SAVED_VERSION: &str = "foxy-fleet-1";
+
+impl Saved {
+    /// Returns the text of the file that keeps this value.
+    pub fn text(&self) -> String {
+        let Chain { number, position, hash, .. } = self.chain;
+        let word = |number: Option<u64>| number.map_or_else(|| "-".into(), |n| n.to_string());
+        let (proved, missed) = (word(self.proved), word(self.missed));
+        format!("{SAVED_VERSION} {number} {position} {hash} {proved} {missed}\n")
+    }
+
+    /// Reads the text of the file. Returns `None` if it is damaged or of another version.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.strip_suffix('\n')?.split(' ');
+        (words.next()? == SAVED_VERSION).then_some(())?;
+        let (number, position) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let chain = Chain::at(number, position, words.next()?.parse().ok()?);
+        let mut optional = || match words.next()? {
+            "-" => Some(None),
+            number => Some(Some(number.parse().ok()?)),
+        };
+        let (proved, missed) = (optional()?, optional()?);
+        words.next().is_none().then_some(Self { chain, proved, missed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_saved_place_comes_back_and_no_part_of_it_does() {
+        let chain = Chain::at(7, 8, u128::MAX);
+        let saved = Saved { chain, proved: Some(3), missed: None };
+        let text = saved.text();
+        assert_eq!(Saved::parse(&text), Some(saved));
+        for length in 0..text.len() {
+            assert_eq!(Saved::parse(&text[..length]), None, "{length}");
+        }
+    }
+}

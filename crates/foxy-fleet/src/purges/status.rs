@@ -1,0 +1,100 @@
+//! The state of a member and its counts of purges, for the operator.
+
+use super::chain::Broken;
+use super::engine::Durability;
+use super::entry::Process;
+use super::node::ValidateCause;
+use foxy_base::{Instant, clock};
+use foxy_proxy::cache::purge::NotPurged;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Upper ends of the classes of acknowledgement times, in seconds.
+pub const ACKNOWLEDGED_WITHIN: [f64; 8] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 2.5];
+
+/// Counts and state of a member.
+#[derive(Clone, Debug, Default)]
+pub struct FleetPurgeFigures {
+    /// The state of the member.
+    pub report: NodeReport,
+    /// When this state was current.
+    pub at: Instant,
+    /// Whether the engine loses no confirmed entry. `None` before the first connection.
+    pub durability: Option<Durability>,
+    /// Number of acknowledged purges in each class of `ACKNOWLEDGED_WITHIN`, and above the last.
+    pub acknowledged: [u64; ACKNOWLEDGED_WITHIN.len() + 1],
+    /// Sum of the times until the acknowledgement.
+    pub acknowledged_time: Duration,
+    /// Number of purges that failed.
+    pub failed: u64,
+    /// How often this node had to validate everything: new chain, missed entries, no proof.
+    pub validations: [u64; 3],
+}
+
+/// Shares the figures of a member with its operator.
+#[derive(Debug, Default)]
+pub struct FleetPurgeStatus(Mutex<FleetPurgeFigures>);
+
+impl FleetPurgeStatus {
+    fn lock(&self) -> MutexGuard<'_, FleetPurgeFigures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the figures. The rest of the lease counts from now.
+    pub fn figures(&self) -> FleetPurgeFigures {
+        let mut figures = self.lock().clone();
+        let passed = clock::since_boot().since(figures.at);
+        figures.report.lease_left = figures.report.lease_left.saturating_sub(passed);
+        figures
+    }
+
+    pub(super) fn set_report(&self, report: NodeReport) {
+        let mut figures = self.lock();
+        (figures.report, figures.at) = (report, clock::since_boot());
+    }
+
+    pub(super) fn set_durability(&self, durability: Durability) {
+        self.lock().durability = Some(durability);
+    }
+
+    pub(super) fn count_validation(&self, cause: ValidateCause) {
+        let number = match cause {
+            ValidateCause::NewChain => 0,
+            ValidateCause::Missed => 1,
+            ValidateCause::NoProof => 2,
+        };
+        self.lock().validations[number] += 1;
+    }
+
+    pub(super) fn count_purge(&self, answer: Result<u64, NotPurged>, time: Duration) {
+        let mut figures = self.lock();
+        if answer.is_err() {
+            figures.failed += 1;
+            return;
+        }
+        let class = ACKNOWLEDGED_WITHIN.iter().position(|end| time.as_secs_f64() <= *end);
+        figures.acknowledged[class.unwrap_or(ACKNOWLEDGED_WITHIN.len())] += 1;
+        figures.acknowledged_time += time;
+    }
+}
+
+/// The state of a member and what it knows about the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Whether the engine answers.
+    pub is_connected: bool,
+    /// The rest of this member's lease.
+    pub lease_left: Duration,
+    /// Position of the last entry that this member has applied.
+    pub position: u64,
+    /// Number of entries that this member has not applied yet, if the engine answers.
+    pub lag: Option<u64>,
+    /// Why the chain is broken now.
+    pub broken: Option<Broken>,
+    /// How often the chain broke, by reason.
+    pub breaks: Vec<(Broken, u64)>,
+    /// Number of purges that wait for their acknowledgement.
+    pub waiting: usize,
+    /// The other processes, with their positions and the rest of their leases.
+    pub others: Vec<(Process, u64, Duration)>,
+}

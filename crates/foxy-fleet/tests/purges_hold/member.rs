@@ -1,0 +1,174 @@
+//! A simulated member: a node with its clock, its cache, and its disk.
+
+use crate::Mutant;
+use foxy_base::{Instant, Random};
+use foxy_fleet::purges::engine::{Append, LogView};
+use foxy_fleet::purges::entry::Process;
+use foxy_fleet::purges::lease::{LeaseTerms, MemberRecord};
+use foxy_fleet::purges::node::{Node, Task};
+use foxy_fleet::purges::saved::Saved;
+use foxy_proxy::cache::purge::{Order, Scope};
+use std::collections::BTreeMap;
+
+/// A stored version of an object, and the number of the last purge before its fetch.
+#[derive(Clone, Copy)]
+struct Kept {
+    version: u64,
+    begun: u64,
+}
+
+/// The cache and the list of purges, which survive a crash.
+#[derive(Default)]
+struct Disk {
+    saved: Option<Saved>,
+    moment: u64,
+    purged: BTreeMap<u128, u64>,
+    doubted: u64,
+    kept: BTreeMap<u128, Kept>,
+}
+
+/// The step that waits for its end.
+pub enum Step {
+    Connect,
+    Append(Append),
+    Exchange(MemberRecord, Vec<Process>, u64),
+    Apply(Task, Option<Saved>),
+}
+
+pub struct Member {
+    pub name: Box<str>,
+    names: Vec<Box<str>>,
+    terms: LeaseTerms,
+    /// Pace of the clock, in millionths more than real time. May be negative.
+    drift_ppm: i64,
+    offset: u64,
+    disk: Disk,
+    pub node: Option<Node>,
+    pub step: Option<Step>,
+    /// Counts starts and steps, so that events of an earlier life do nothing.
+    pub life: u64,
+    /// Until when the process is paused, in real time.
+    pub paused_until: u64,
+    /// Until when the link to the engine is cut, in real time.
+    pub cut_until: u64,
+    /// The incarnation of the engine to which the connection leads.
+    pub connected_to: u64,
+    mutant: Mutant,
+}
+
+impl Member {
+    pub fn new(
+        number: usize,
+        names: &[Box<str>],
+        terms: LeaseTerms,
+        drift_ppm: i64,
+        mutant: Mutant,
+    ) -> Self {
+        Self {
+            name: names[number].clone(),
+            names: names.to_vec(),
+            terms,
+            drift_ppm,
+            offset: 1_000_000_000 * (number as u64 + 1),
+            disk: Disk::default(),
+            node: None,
+            step: None,
+            life: 0,
+            paused_until: 0,
+            cut_until: 0,
+            connected_to: 0,
+            mutant,
+        }
+    }
+
+    /// Returns the reading of this member's clock at a real time.
+    pub fn clock(&self, real: u64) -> Instant {
+        let more = i128::from(real) * i128::from(self.drift_ppm) / 1_000_000;
+        Instant(self.offset + u64::try_from(i128::from(real) + more).expect("a time"))
+    }
+
+    /// Returns the real time at which this member's clock shows `at`, or a little later.
+    pub fn real(&self, at: Instant) -> u64 {
+        let shown = i128::from(at.0.saturating_sub(self.offset));
+        let real = shown * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm));
+        u64::try_from(real).expect("a time") + 1
+    }
+
+    pub fn start(&mut self, random: &mut Random) {
+        let me = Process { member: self.name.clone(), run: random.next_u64() };
+        let saved = self.disk.saved.clone();
+        self.node = Some(Node::new(me, &self.names, self.terms, saved, random.next_u64()));
+        self.step = None;
+        self.life += 1;
+    }
+
+    pub fn kill(&mut self) {
+        self.node = None;
+        self.step = None;
+        self.life += 1;
+    }
+
+    /// Loses the disk with everything on it.
+    pub fn wipe(&mut self) {
+        self.disk = Disk::default();
+    }
+
+    /// Does a task durably. The mutant that saves first loses the task if the member crashes.
+    pub fn apply(&mut self, task: &Task, saved: Option<Saved>) {
+        if saved.is_some() {
+            self.disk.saved = saved;
+        }
+        match task {
+            Task::Nothing => {}
+            Task::Apply(orders) => orders.iter().for_each(|order| self.apply_order(order)),
+            Task::Validate(_) if self.mutant == Mutant::TrustsBrokenChains => {}
+            Task::Validate(_) => {
+                self.disk.moment += 1;
+                self.disk.doubted = self.disk.moment;
+            }
+        }
+    }
+
+    pub fn save_only(&mut self, saved: Option<Saved>) {
+        if saved.is_some() {
+            self.disk.saved = saved;
+        }
+    }
+
+    fn apply_order(&mut self, order: &Order) {
+        self.disk.moment += 1;
+        if let Scope::Tag(object) = order.scope {
+            self.disk.purged.insert(object, self.disk.moment);
+        }
+    }
+
+    /// Returns the stored version of an object if the member may serve it without validation.
+    pub fn hit(&self, object: u128, real: u64) -> Option<u64> {
+        let node = self.node.as_ref()?;
+        let kept = self.disk.kept.get(&object)?;
+        let purged = self.disk.purged.get(&object).copied().unwrap_or(0);
+        let is_leased = self.clock(real) < node.lease_until();
+        (is_leased && kept.begun >= purged && kept.begun >= self.disk.doubted)
+            .then_some(kept.version)
+    }
+
+    /// Returns the number of the last purge, for a fetch that begins.
+    pub fn moment(&self) -> u64 {
+        self.disk.moment
+    }
+
+    pub fn keep(&mut self, object: u128, version: u64, begun: u64) {
+        if self.disk.kept.get(&object).is_none_or(|kept| kept.begun <= begun) {
+            self.disk.kept.insert(object, Kept { version, begun });
+        }
+    }
+
+    /// Returns the step that follows the result of an exchange.
+    pub fn after_exchange(&mut self, view: &LogView, real: u64) -> Step {
+        let now = self.clock(real);
+        let node = self.node.as_mut().expect("a running node");
+        let task = node.exchanged(view, now);
+        let saved = node.to_save().cloned();
+        Step::Apply(task, saved)
+    }
+}
