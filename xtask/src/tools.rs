@@ -71,6 +71,12 @@ const TOOLS: &[Tool] = &[
         install: || from_the_system(&["prometheus"]),
         otherwise: "install Prometheus",
     },
+    Tool {
+        name: "redis-server, for the purges of a fleet,",
+        is_here: || succeeds("redis-server", &["--version"]),
+        install: || from_the_system(&["redis-server"]),
+        otherwise: "install Redis 7 or later",
+    },
 ];
 
 /// Checks whether each program is installed. Tries to install a missing program.

@@ -6,6 +6,8 @@ mod acme;
 mod activation;
 pub mod admin;
 pub mod dashboard;
+#[cfg_attr(not(feature = "fleet"), path = "fleet_purges_off.rs")]
+mod fleet_purges;
 mod http_client;
 pub mod listeners;
 pub mod opening;

@@ -6,6 +6,7 @@ use crate::serve::access_log::OpenLogs;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::admin::access::read_token;
 use crate::serve::dashboard::traffic::Traffic;
+use crate::serve::fleet_purges::{self, FleetPurgeFacts, FleetPurges};
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::origins;
 use crate::serve::parents::{self, Sibling};
@@ -68,6 +69,7 @@ pub struct RunningProxy {
     pub(super) lists: Lists,
     pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
+    fleet_purges: FleetPurges,
     pub(super) logs: OpenLogs,
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
@@ -81,6 +83,11 @@ impl RunningProxy {
         self.proxy.gauges()
     }
 
+    /// Returns the state of the fleet's purges on this node.
+    pub fn fleet_purges(&self) -> FleetPurgeFacts {
+        self.fleet_purges.facts()
+    }
+
     /// Returns the stores that did not exist before this start.
     pub fn new_stores(&self) -> impl Iterator<Item = &OpenStore> {
         let is_new = |store: &&RunningStore| store.beginning() == Some(Beginning::New);
@@ -90,8 +97,10 @@ impl RunningProxy {
     /// Stops accepting connections and closes the stores, because a new process takes over. From
     /// now on, `keeper` passes purges on to the new process, and `heir` passes idle connections on.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
-        let Self { mut proxy, stores, clock, logs, keeper: switching, .. } = self;
+        let Self { mut proxy, stores, clock, logs, keeper: switching, fleet_purges, .. } = self;
         let sockets = proxy.leave(heir);
+        // This process no longer uses the cache, so it needs no lease.
+        fleet_purges.end();
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
         keep_doubts(&proxy.handle());
@@ -104,9 +113,10 @@ impl RunningProxy {
 
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
-        let Self { proxy, stores, clock, logs, .. } = self;
+        let Self { proxy, stores, clock, logs, fleet_purges, .. } = self;
         let handle = proxy.handle();
         proxy.stop();
+        fleet_purges.end();
         drop(stores);
         keep_doubts(&handle);
         if let Some(clock) = clock {
@@ -233,7 +243,9 @@ pub fn open(
     let mut random = Random::new(foxy_base::random::entropy());
     let before = (extra.predecessor.as_deref(), &extra.locked[..]);
     let stored = OpenStores::open(settings, before, &mut random)?;
-    let OpenStores { stores, selection, purges, lists, keeper, clock } = stored;
+    let OpenStores { stores, selection, mut purges, lists, keeper, clock } = stored;
+    let home = stores.first().map(|store| store.facts.folder.as_path());
+    let fleet_purges = fleet_purges::start(settings, &mut purges, home, &mut random)?;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
@@ -282,6 +294,7 @@ pub fn open(
         lists,
         keeper,
         clock,
+        fleet_purges,
         logs,
         refused,
         traffic,

@@ -85,6 +85,7 @@ fn status(
     let dashboard = Dashboard::new(running.proxy.gauges(), stores, Arc::clone(&running.traffic));
     let files = running.stores.iter().map(RunningStore::file).collect();
     Ok(ProxyStatus {
+        fleet_purges: running.fleet_purges(),
         proxy: running.proxy.gauges(),
         handle: running.proxy.handle(),
         token: running.token.clone(),

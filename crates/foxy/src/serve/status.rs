@@ -8,6 +8,7 @@ use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
+use crate::serve::fleet_purges::FleetPurgeFacts;
 use crate::serve::otlp::OtlpCounts;
 use crate::serve::process;
 use crate::serve::purge::journal::Lists;
@@ -104,6 +105,7 @@ pub struct ProxyStatus {
     pub is_stopping: Cell<bool>,
     pub dashboard: Rc<Dashboard>,
     pub whatif: Arc<WhatIf>,
+    pub fleet_purges: FleetPurgeFacts,
 }
 
 impl ProxyStatus {
@@ -218,6 +220,7 @@ impl Operated for ProxyStatus {
         exposition.rules(&self.handle.rules().counts());
         exposition.servers(&self.proxy.servers());
         exposition.whatif(&self.whatif.report(&self.proxy));
+        self.fleet_purges.expose(&mut exposition);
         if let Some(keeper) = &self.acme {
             keeper.expose(&mut exposition);
         }

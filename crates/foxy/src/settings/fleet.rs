@@ -17,6 +17,19 @@ pub fn member_name(text: &str) -> Result<String, String> {
     read.map(|id| id.to_string()).map_err(|error| format!("{text:?}: {error}"))
 }
 
+/// Reads the URL of an engine.
+#[cfg(feature = "fleet")]
+pub fn engine(text: &str) -> Result<String, String> {
+    let checked = foxy_fleet::purges::redis::RedisEngine::new(text);
+    checked.map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Without the feature, foxy refuses every fleet later.
+#[cfg(not(feature = "fleet"))]
+pub fn engine(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
 /// Without the feature, foxy refuses every fleet later.
 #[cfg(not(feature = "fleet"))]
 pub fn member(text: &str) -> Result<String, String> {
@@ -55,7 +68,10 @@ pub fn complaint(settings: &Settings, written: &Written) -> Option<Complaint> {
     ];
     let find = |wanted: bool| needed.iter().find(|(_, is_given)| *is_given == wanted);
     let (key, message) = match (&fleet.node, find(true), find(false)) {
-        (None, None, _) => return None,
+        (None, None, _) if fleet.engine.is_none() => return None,
+        (None, None, _) => {
+            ("fleet.engine", "`fleet.engine` does nothing without `fleet.node`".to_owned())
+        }
         (None, Some((key, _)), _) => (*key, format!("`{key}` does nothing without `fleet.node`")),
         (Some(_), _, Some((missing, _))) => {
             ("fleet.node", format!("`fleet.node` needs `{missing}`; give it (docs/fleet.md)"))

@@ -1,6 +1,6 @@
 //! Settings of the chapter "Fleet".
 
-use super::super::fleet::{member, member_name};
+use super::super::fleet::{engine, member, member_name};
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
 use std::path::PathBuf;
@@ -16,6 +16,10 @@ settings! {
     /// spread by weight.
     members: given Vec<String> = "fleet.members" flag "fleet-member",
         texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
+
+    /// URL of the Redis or Valkey server that orders the purges of all nodes. `rediss://` means TLS.
+    engine: optional String = "fleet.engine" flag "fleet-engine",
+        text(engine, "URL", "redis://127.0.0.1:6379"), Nothing("each node purges alone");
 
     /// Addresses where other nodes connect.
     listen: given Vec<ListenAddress> = "fleet.listen" flag "fleet-listen", Listen, Fixed("off");

@@ -1,0 +1,238 @@
+//! Purges on all nodes of a fleet: starts this node as a member, saves its place in the log of
+//! purges, and shows its state.
+
+use crate::failure::Failure;
+use crate::serve::admin::metrics::{Exposition, FamilyKind};
+use crate::settings::Settings;
+use crate::terminal::{self, Level};
+use foxy_base::Random;
+use foxy_fleet::purges::engine::Durability;
+use foxy_fleet::purges::entry::Process;
+use foxy_fleet::purges::node::ValidateCause;
+use foxy_fleet::purges::redis::{RedisEngine, RedisWatch};
+use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts, PlaceFile};
+use foxy_fleet::purges::saved::Saved;
+use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
+use foxy_proxy::cache::purge::Purges;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file with the place in the log, in the first store's folder.
+const NAME: &str = "foxy.fleet";
+const NEW_NAME: &str = "foxy.fleet.new";
+
+/// The file with the place in the log. Without a store, nothing is saved: after a restart, nothing
+/// is stored that a purge could concern.
+struct Place(Option<PathBuf>);
+
+impl PlaceFile for Place {
+    fn read(&self) -> Option<Saved> {
+        Saved::parse(&fs::read_to_string(self.0.as_ref()?.join(NAME)).ok()?)
+    }
+
+    fn write(&self, saved: &Saved) -> io::Result<()> {
+        let Some(folder) = &self.0 else { return Ok(()) };
+        let new = folder.join(NEW_NAME);
+        let mut file = File::create(&new)?;
+        file.write_all(saved.text().as_bytes())?;
+        file.sync_data()?;
+        fs::rename(new, folder.join(NAME))?;
+        File::open(folder)?.sync_all()
+    }
+}
+
+/// This node as a member of the fleet.
+pub struct FleetPurges(Option<FleetMember>);
+
+impl FleetPurges {
+    /// Returns the state of the member.
+    pub fn facts(&self) -> FleetPurgeFacts {
+        FleetPurgeFacts(self.0.as_ref().map(FleetMember::status))
+    }
+
+    /// Gives the node's lease up.
+    pub fn end(self) {
+        drop(self.0);
+    }
+}
+
+/// Starts this node as a member of a fleet with an engine, and sends its purges to the fleet.
+/// Without `fleet.engine`, purges stay on this node.
+pub fn start(
+    settings: &Settings,
+    purges: &mut Purges,
+    folder: Option<&Path>,
+    random: &mut Random,
+) -> Result<FleetPurges, Failure> {
+    let fleet = &settings.fleet;
+    let (Some(url), Some(node)) = (&fleet.engine, &fleet.node) else {
+        return Ok(FleetPurges(None));
+    };
+    let unusable = |why| Failure::Unusable(format!("`fleet.engine`: {why}"));
+    let engine = RedisEngine::new(url).map_err(unusable)?;
+    let watch = RedisWatch::new(url).map_err(unusable)?;
+    let name = |text: &String| text.split(' ').next().unwrap_or(text).into();
+    let parts = MemberParts {
+        me: Process { member: node.as_str().into(), run: random.next_u64() },
+        members: fleet.members.iter().map(name).collect(),
+        engine: Box::new(engine),
+        watch: Box::new(watch),
+        local: purges.clone(),
+        place: Box::new(Place(folder.map(Path::to_owned))),
+        news: Box::new(report),
+        seed: random.next_u64(),
+    };
+    let member = FleetMember::start(parts).map_err(|error| {
+        Failure::Failed(format!("cannot start a thread for the fleet's purges: {error}"))
+    })?;
+    purges.fleet = Some(member.keeper());
+    Ok(FleetPurges(Some(member)))
+}
+
+fn report(news: FleetNews) {
+    let (level, text) = match news {
+        FleetNews::NotDurable(Durability::Weak(setting)) => (
+            Level::Warning,
+            format!(
+                "the fleet's engine may lose purges that it confirmed, because {setting}; foxy \
+                 then validates everything; set it in the engine's configuration"
+            ),
+        ),
+        FleetNews::NotDurable(_) => (
+            Level::Warning,
+            "the fleet's engine does not tell its settings; `appendonly` must be `yes`, and \
+             `appendfsync` must be `always`"
+                .into(),
+        ),
+        FleetNews::EngineAway(error) => (
+            Level::Warning,
+            format!(
+                "the fleet's engine does not answer, so foxy refuses purges, and soon validates \
+                 every stored response: {error}"
+            ),
+        ),
+        FleetNews::EngineBack => (Level::Info, "the fleet's engine answers again".into()),
+        FleetNews::ValidatesAll(cause) => (
+            Level::Warning,
+            format!("foxy validates every response that it stored before now: {}", why(cause)),
+        ),
+        FleetNews::PlaceNotSaved(error) => (
+            Level::Warning,
+            format!("{NAME} cannot be written, so this node of the fleet has no lease: {error}"),
+        ),
+    };
+    terminal::report(level, &format!("foxy: {text}"));
+}
+
+const fn why(cause: ValidateCause) -> &'static str {
+    match cause {
+        ValidateCause::NewChain => "the fleet's engine lost entries of the purge log",
+        ValidateCause::Missed => "this node has not read the whole purge log",
+        ValidateCause::NoProof => {
+            "the fleet's engine restarted, and a node that may know lost purges is away"
+        }
+    }
+}
+
+/// The figures of a fleet's purges on this node, if it belongs to a fleet.
+#[derive(Clone, Default)]
+pub struct FleetPurgeFacts(pub Option<Arc<FleetPurgeStatus>>);
+
+impl FleetPurgeFacts {
+    /// Adds the metrics of the fleet's purges.
+    pub fn expose(&self, page: &mut Exposition) {
+        let Some(status) = &self.0 else { return };
+        let figures = status.figures();
+        let FleetPurgeFigures { report, acknowledged, acknowledged_time, .. } = &figures;
+        let gauges = [
+            (
+                "engine_up",
+                "Whether the engine of the fleet answers.",
+                f64::from(u8::from(report.is_connected)),
+            ),
+            (
+                "lease_seconds",
+                "Rest of this node's lease in seconds.",
+                report.lease_left.as_secs_f64(),
+            ),
+            (
+                "log_lag_entries",
+                "Entries of the purge log that this node has not applied.",
+                report.lag.map_or(f64::NAN, |lag| lag as f64),
+            ),
+            (
+                "chain_broken",
+                "Whether the purge log has lost entries and no new chain has begun.",
+                f64::from(u8::from(report.broken.is_some())),
+            ),
+            ("purges_waiting", "Purges that wait for other nodes.", report.waiting as f64),
+        ];
+        for (name, help, value) in gauges {
+            page.single(&format!("foxy_fleet_{name}"), FamilyKind::Gauge, help, value);
+        }
+        let counter = FamilyKind::Counter;
+        let broken: Vec<_> =
+            report.breaks.iter().map(|(why, count)| ([("reason", why.name())], *count)).collect();
+        page.family(
+            "foxy_fleet_chain_breaks_total",
+            counter,
+            "Times that this node noticed lost entries of the purge log.",
+            broken.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        let causes = ["new-chain", "missed", "no-proof"];
+        let causes: Vec<_> =
+            causes.iter().zip(figures.validations).map(|(why, n)| ([("cause", *why)], n)).collect();
+        page.family(
+            "foxy_fleet_validations_total",
+            counter,
+            "Times that this node had to validate everything it stored.",
+            causes.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        page.single(
+            "foxy_fleet_purges_failed_total",
+            counter,
+            "Purges that the fleet refused or did not confirm.",
+            figures.failed,
+        );
+        let ends = ACKNOWLEDGED_WITHIN.iter().map(ToString::to_string).chain(["more".to_owned()]);
+        let ends: Vec<String> = ends.collect();
+        let classes: Vec<_> =
+            ends.iter().zip(acknowledged).map(|(end, n)| ([("within", end.as_str())], n)).collect();
+        page.family(
+            "foxy_fleet_purges_acknowledged_total",
+            counter,
+            "Purges that all nodes of the fleet applied, by time in seconds until then.",
+            classes.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        page.single(
+            "foxy_fleet_purges_acknowledged_seconds_total",
+            counter,
+            "Sum of the times from a purge request to its acknowledgement, in seconds.",
+            acknowledged_time.as_secs_f64(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_fleet::purges::chain::Chain;
+
+    #[test]
+    fn the_place_in_the_log_survives_in_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place(Some(folder.path().to_owned()));
+        assert_eq!(place.read(), None);
+        let saved = Saved { chain: Chain::at(1, 2, 3), proved: Some(4), missed: None };
+        place.write(&saved).expect("written");
+        assert_eq!(place.read(), Some(saved));
+        fs::write(folder.path().join(NAME), "foxy-fleet-1 1 2").expect("cut");
+        assert_eq!(place.read(), None);
+        place
+            .write(&Saved { chain: Chain::at(1, 3, 4), proved: None, missed: None })
+            .expect("again");
+        assert!(place.read().is_some());
+    }
+}

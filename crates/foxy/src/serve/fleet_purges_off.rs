@@ -1,0 +1,38 @@
+//! Stands for `fleet_purges` in a foxy without the feature `fleet`, which refuses every fleet.
+
+use crate::failure::Failure;
+use crate::serve::admin::metrics::Exposition;
+use crate::settings::Settings;
+use foxy_base::Random;
+use foxy_proxy::cache::purge::Purges;
+use std::path::Path;
+
+pub use self::{NoFleetPurgeFacts as FleetPurgeFacts, NoFleetPurges as FleetPurges};
+
+pub struct NoFleetPurges;
+
+impl NoFleetPurges {
+    pub const fn facts(&self) -> NoFleetPurgeFacts {
+        NoFleetPurgeFacts
+    }
+
+    pub const fn end(self) {}
+}
+
+/// Does nothing.
+pub const fn start(
+    _: &Settings,
+    _: &mut Purges,
+    _: Option<&Path>,
+    _: &mut Random,
+) -> Result<NoFleetPurges, Failure> {
+    Ok(NoFleetPurges)
+}
+
+/// Shows nothing.
+#[derive(Clone, Default)]
+pub struct NoFleetPurgeFacts;
+
+impl NoFleetPurgeFacts {
+    pub const fn expose(&self, _: &mut Exposition) {}
+}

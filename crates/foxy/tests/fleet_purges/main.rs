@@ -1,0 +1,128 @@
+//! Tests purges over a fleet of three real nodes with a real Redis: after the answer, no node
+//! serves what was purged, whatever happens to nodes and engine.
+//!
+//! `FOXY_FLEET_PURGES` sets the number of purges of the random run, `FOXY_FLEET_RUN_SEED` its seed,
+//! and `FOXY_FLEET_RECORD` the file for its record.
+
+mod fleet;
+mod random_run;
+mod redis;
+#[path = "../support/mod.rs"]
+mod support;
+
+use fleet::{Fleet, Versions, version};
+use foxy_testkit::wait::until;
+use redis::{LOG, Redis};
+use support::not_run;
+
+fn redis(check: &str) -> Option<Redis> {
+    let redis = Redis::start("always");
+    if redis.is_none() {
+        not_run(check, "the machine has no redis-server");
+    }
+    redis
+}
+
+#[test]
+fn a_purge_on_one_node_holds_on_all_before_it_is_acknowledged() {
+    let Some(redis) = redis("purges of a fleet") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+    let url = origin.url("/x");
+    for purger in 0..3 {
+        fleet.warm(&url);
+        let newest = origin.change("/x");
+        let answer = fleet.purge(purger, &url);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        for node in fleet.nodes.iter().flatten() {
+            assert_eq!(version(&node.get(&url)), Some(newest), "purged at node {purger}");
+        }
+    }
+    let purged: f64 = fleet.node(0).metric("foxy_fleet_purges_failed_total");
+    assert_eq!(purged, 0.0);
+}
+
+#[test]
+fn a_killed_node_delays_a_purge_by_its_lease_and_is_not_stale_after_its_return() {
+    let Some(redis) = redis("a killed node of a fleet") else { return };
+    let (origin, mut fleet) = (Versions::start(), Fleet::start(&redis));
+    let url = origin.url("/x");
+    fleet.warm(&url);
+    fleet.kill(2);
+    let newest = origin.change("/x");
+    let answer = fleet.purge(0, &url);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    fleet.begin(2);
+    for _ in 0..5 {
+        assert_eq!(version(&fleet.node(2).get(&url)), Some(newest));
+    }
+    fleet.wait_for_leases();
+    fleet.warm(&url);
+}
+
+#[test]
+fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
+    let Some(mut redis) = redis("the loss of a fleet's engine") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+    let url = origin.url("/x");
+    fleet.warm(&url);
+    redis.kill();
+    let answer = fleet.purge(1, &url);
+    assert_eq!(answer.status, 503);
+    let status = answer.cache_status();
+    assert!(status.ends_with("detail=purge-engine-away"), "{status}");
+    until("the end of the leases", || {
+        let statuses = fleet.get_all(&url);
+        statuses.iter().all(|status| status.ends_with("detail=no-lease")).then_some(())
+    });
+    let answer = fleet.purge(1, &url);
+    assert_eq!(answer.status, 503);
+    redis.restart();
+    fleet.wait_for_leases();
+    fleet.warm(&url);
+    let newest = origin.change("/x");
+    let answer = fleet.purge(1, &url);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(version(&fleet.node(0).get(&url)), Some(newest));
+}
+
+#[test]
+fn every_node_validates_after_entries_were_taken_out_of_the_log() {
+    let Some(redis) = redis("lost entries of a fleet's log") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+    let urls = [origin.url("/x"), origin.url("/y")];
+    for url in &urls {
+        fleet.purge(0, url);
+        fleet.warm(url);
+    }
+    let position: u64 =
+        redis.run(&["XLEN", LOG]).trim_start_matches(':').parse().expect("a number");
+    assert!(redis.remove(position), "the last entry was there");
+    let is_validated = |status: &String| {
+        status.contains("fwd-status=304")
+            && (status.ends_with("detail=broken-chain") || status.ends_with("detail=no-lease"))
+    };
+    for node in fleet.nodes.iter().flatten() {
+        until("a new chain", || {
+            (node.metric::<u64>("foxy_fleet_validations_total") > 0).then_some(())
+        });
+    }
+    fleet.wait_for_leases();
+    for url in &urls {
+        let statuses = fleet.get_all(url);
+        assert!(statuses.iter().all(is_validated), "{statuses:?}");
+        fleet.warm(url);
+    }
+}
+
+#[test]
+fn foxy_names_the_setting_with_which_an_engine_loses_purges() {
+    let Some(redis) = Redis::start("everysec") else {
+        return not_run("the check of a fleet's engine", "the machine has no redis-server");
+    };
+    let mut fleet = Fleet::start(&redis);
+    let node = fleet.nodes[0].as_mut().expect("a node");
+    let part = "`appendfsync` is `everysec`, not `always`";
+    if !node.welcome.contains(part) {
+        node.report_containing(part);
+    }
+}
