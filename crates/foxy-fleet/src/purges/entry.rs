@@ -142,8 +142,8 @@ mod tests {
             let entry = entry(content);
             let bytes = entry.encode();
             assert_eq!(Entry::decode(&bytes), Some(entry));
-            for length in
-                (0..bytes.len()).filter(|length| (bytes.len() - length) % ORDER_BYTES != 0)
+            for length in (0..bytes.len())
+                .filter(|length| !(bytes.len() - length).is_multiple_of(ORDER_BYTES))
             {
                 assert_eq!(Entry::decode(&bytes[..length]), None, "{length}");
             }

@@ -30,7 +30,7 @@ const TERMS: LeaseTerms = LeaseTerms { length: Duration::from_secs(2), drift_ppm
 
 /// Number of seeds, from the environment variable `FOXY_FLEET_SEEDS`.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let read = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let read = |name: &str| std::env::var_os(name)?.to_str()?.parse().ok();
     match read("FOXY_FLEET_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..read("FOXY_FLEET_SEEDS").unwrap_or(usual),

@@ -268,10 +268,8 @@ pub fn open(
     };
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
     let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(&refused) as _, Arc::clone(&traffic) as _];
-    let given = extra.sink.into_iter().chain(own);
-    let sinks = AllSinks(given.chain(logs.sinks()).collect());
-    let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
-    let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
+    let sinks = AllSinks(extra.sink.into_iter().chain(own).chain(logs.sinks()).collect());
+    let set = store_set(&stores, selection, &mut random);
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
@@ -301,6 +299,16 @@ pub fn open(
         whatif,
         parents: parent_lines,
     })
+}
+
+/// Returns the proxy's view of all stores. `None` if there is no store.
+fn store_set(
+    stores: &[RunningStore],
+    selection: Selection,
+    random: &mut Random,
+) -> Option<StoreSet> {
+    let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
+    (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()))
 }
 
 /// The open stores, and what belongs to all of them.
