@@ -4,6 +4,7 @@ import { element } from "./elements.js";
 import { span } from "./numbers.js";
 import { ask, setToken } from "./server.js";
 import { explainView } from "./explain.js";
+import { fleetView } from "./fleet.js";
 import { mapView } from "./map.js";
 import { objectsView } from "./objects.js";
 import { overviewView } from "./overview.js";
@@ -26,7 +27,7 @@ let isPaused = false;
 let failures = 0;
 let current = null;
 
-const views = [overviewView(), trafficView(), mapView(), whatIfView(), objectsView(),
+const views = [overviewView(), trafficView(), mapView(), fleetView(), whatIfView(), objectsView(),
   explainView(), purgeView(), settingsView()];
 
 // Adds a section and a link for each view.

@@ -2,13 +2,19 @@
 //! and stores the key's responses. Only `purges::redis` does IO, and only `purges::runner` has
 //! threads.
 //!
+//! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
 //! - `member` has the nodes of a fleet as the operator lists them.
 //! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
+//! - `times` and `rates` measure how fast nodes answer, and how often keys are asked for.
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
 
 pub mod member;
+pub mod nodes;
 pub mod purges;
+mod rates;
 pub mod rendezvous;
+mod times;
 
 pub use member::{BadFleet, BadMember, Member, MemberId, Members};
+pub use nodes::{NodeStatus, Nodes};
 pub use rendezvous::Rendezvous;

@@ -220,6 +220,11 @@ impl ProxyHandle {
     ) -> Explanation {
         let control = RequestControl::of(&View(&head.headers));
         steps.push(Step::Key(key.text.clone()));
+        steps.extend(self.shared.settings.upstream.fleet.as_ref().map(|link| {
+            let order = link.fleet.order(&key.text);
+            let name = |number: usize| Arc::clone(&link.fleet.nodes()[number].name);
+            Step::Fleet(order.into_iter().flatten().map(name).collect())
+        }));
         let mut varies = false;
         let mut found = self.look(key).await;
         if let Some((FoundUnderKey::Varies(list), _)) = &found {

@@ -23,6 +23,12 @@ pub struct ProxySettings {
     pub listen_tls: Vec<SocketAddr>,
     /// Addresses for connections that rules of the kernel direct to the proxy.
     pub listen_transparent: Vec<SocketAddr>,
+    /// Addresses for connections of other nodes of the fleet.
+    pub listen_nodes: Vec<SocketAddr>,
+    /// Certificate for `listen_nodes`, and the authorities of other nodes.
+    pub node_tls: Option<ClientTls>,
+    /// The name of this cache in `Cache-Status`.
+    pub cache_name: &'static str,
     /// How the kernel's rules direct connections of `listen_transparent`. True: they replace the
     /// connection's destination by the proxy's address (REDIRECT). False: they leave the
     /// destination as it is (TPROXY), and the process needs the capability CAP_NET_ADMIN.
@@ -141,6 +147,9 @@ impl Default for ProxySettings {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 3128))],
             listen_tls: Vec::new(),
             listen_transparent: Vec::new(),
+            listen_nodes: Vec::new(),
+            node_tls: None,
+            cache_name: "foxy",
             is_redirected: false,
             client_tls: None,
             interception: None,

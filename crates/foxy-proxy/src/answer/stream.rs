@@ -34,7 +34,11 @@ impl Source<'_> {
                 loop {
                     match exchange.next().await {
                         Ok(BodyEvent::Data(data)) => {
-                            worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                            let counter = match exchange.node() {
+                                None => Counter::BytesFromOrigins,
+                                Some(_) => Counter::BytesFromNodes,
+                            };
+                            worker.counters.add(counter, data.len() as u64);
                             if let Some(tee) = tee {
                                 tee.take(worker, &data).await;
                             }

@@ -228,6 +228,30 @@ impl Cache {
         source: WriteSource<'_>,
         counters: &Arc<Counters>,
     ) {
+        self.add_to(self.storage.as_ref(), (base, placement), stored, source, counters);
+    }
+
+    /// Stores a response like [`Self::add`], but in memory only, because another node of the fleet
+    /// owns the key. Removes an older response from the store.
+    pub(crate) fn add_copy(
+        &self,
+        base: &CacheKey,
+        placement: &Placement,
+        stored: &Arc<Stored>,
+        source: WriteSource<'_>,
+        counters: &Arc<Counters>,
+    ) {
+        self.add_to(None, (base, placement), stored, source, counters);
+    }
+
+    fn add_to(
+        &self,
+        storage: Option<&Storage>,
+        (base, placement): (&CacheKey, &Placement),
+        stored: &Arc<Stored>,
+        source: WriteSource<'_>,
+        counters: &Arc<Counters>,
+    ) {
         let Placement { key, list, has_new_list } = placement;
         let Watch { epoch, renews, .. } = source.watch;
         let stored = if stored.begun == epoch.begun {
@@ -253,7 +277,7 @@ impl Cache {
         if let Some(list) = list.as_ref().filter(|_| *has_new_list) {
             group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::List);
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
-            if let Some(storage) = &self.storage {
+            if let Some(storage) = storage {
                 let record = Record { head: encode_varies(base, list), body: Bytes::new() };
                 storage.put(base.hash, record, hint, counters, replaces);
             }
@@ -267,9 +291,11 @@ impl Cache {
         } else {
             self.memory.remove(key.hash);
         }
-        if let Some(storage) = &self.storage {
+        if let Some(storage) = storage {
             let record = Record { head: encode_response(&stored), body };
             storage.put(key.hash, record, hint, counters, replaces);
+        } else if let Some(storage) = self.storage.as_ref().filter(|storage| !storage.lacks(key)) {
+            drop(storage.remove(key.hash, Scope::url_of(key)));
         }
     }
 

@@ -5,6 +5,7 @@ use crate::core::transport::WriteSide;
 use crate::request::answered::{
     AnswerOptions, ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
+use crate::request::cache_status::NamedStatus;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
@@ -44,7 +45,8 @@ impl<'a> Http1Sender<'a> {
         if let Some(timing) = self.progress.server_timing(opening.outcome) {
             out.put_slice(format!("Server-Timing: {timing}\r\n").as_bytes());
         }
-        let after = end_head(&mut out, options, opening);
+        let status = self.progress.cache_status(opening.outcome);
+        let after = end_head(&mut out, options, opening, status);
         self.pending = out.freeze();
         self.progress.open(opening.status, opening.outcome, self.pending.len() as u64);
         self.framing = opening.framing;
@@ -175,7 +177,12 @@ impl<'a> Http1Sender<'a> {
 
 /// Writes the last fields of a head: Age, Cache-Status, framing and Connection. The numbers are
 /// written without `format!`, which is slower, because this code runs for every answer.
-fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
+fn end_head(
+    out: &mut BytesMut,
+    options: AnswerOptions,
+    opening: Opening<'_>,
+    status: NamedStatus,
+) -> ConnectionFate {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);
     }
@@ -183,7 +190,7 @@ fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) ->
         out.put_slice(b"Vary: Accept-Encoding\r\n");
     }
     out.put_slice(b"Cache-Status: ");
-    write!(out, "{}", opening.outcome).expect("a BytesMut takes all");
+    write!(out, "{status}").expect("a BytesMut takes all");
     out.put_slice(encode::CRLF);
     let after = match opening.framing {
         Framing::Length(length) => {

@@ -80,6 +80,8 @@ pub(crate) struct ClientConnection {
     pub(crate) inside: Option<Inside>,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
+    /// Position of the node of the fleet that is the client. `None` for every other client.
+    pub(crate) node: Option<usize>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,
     /// True if the client must receive no HTTP answer, because it expects another protocol. All
@@ -112,6 +114,7 @@ impl ClientConnection {
             stream,
             inside: None,
             presented: None,
+            node: None,
             aimed_at: None,
             is_muted: false,
             decoder,

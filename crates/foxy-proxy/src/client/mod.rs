@@ -58,6 +58,15 @@ impl Client<'_> {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
 
+    /// Returns the position of the node of the fleet that is the client. Returns `None` for every
+    /// other client.
+    pub(crate) const fn node(&self) -> Option<usize> {
+        match self {
+            Self::Http1(connection) => connection.node,
+            Self::Http2(stream) => stream.node,
+        }
+    }
+
     /// Returns the server name and the certificate of the client's TLS handshake.
     pub(crate) fn presented(&self) -> Option<&HandshakeFacts> {
         match self {

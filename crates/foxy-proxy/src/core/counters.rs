@@ -89,6 +89,24 @@ counters! {
     ParentRefusals = "parent_refusals",
     /// Times that a parent proxy stopped accepting connections or credentials.
     ParentsDown = "parents_down",
+    /// Requests sent to other nodes of the fleet.
+    FleetRequests = "fleet_requests",
+    /// Requests that another node of the fleet answered from its cache.
+    FleetHits = "fleet_hits",
+    /// Responses of other nodes of the fleet of which this node keeps a copy in memory.
+    FleetCopies = "fleet_copies",
+    /// Requests for a stored response sent to a second node because the first was slow.
+    FleetHedges = "fleet_hedges",
+    /// Requests that a node refused because it had too many requests in progress.
+    FleetBusy = "fleet_busy",
+    /// Requests that this node fetched itself because no other node of the fleet answered.
+    FleetFallbacks = "fleet_fallbacks",
+    /// Requests of other nodes of the fleet.
+    FleetServed = "fleet_served",
+    /// Times that another node of the fleet was lost.
+    FleetNodesLost = "fleet_nodes_lost",
+    /// Body bytes received from other nodes of the fleet.
+    BytesFromNodes = "fleet_received_bytes",
     /// Tunnels opened for CONNECT and for upgrades.
     Tunnels = "tunnels",
     /// CONNECT requests whose TLS foxy terminated.

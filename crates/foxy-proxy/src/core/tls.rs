@@ -216,6 +216,13 @@ impl HandshakeFacts {
         self.server_name.as_deref()
     }
 
+    /// Returns true if the client's certificate contains `name` as a DNS name.
+    pub(crate) fn proves(&self, name: &str) -> bool {
+        let own = self.chain.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+        let name = ServerName::try_from(name).ok();
+        own.zip(name).is_some_and(|(own, name)| verify_server_name(&own, &name).is_ok())
+    }
+
     /// Returns the user that the client's certificate names. If a reload has changed the
     /// authorities or lists, or after [`VERIFIED_FOR`], verifies the certificate again. So no open
     /// connection outlives its authority or certificate. Other requests need no verification, which

@@ -14,6 +14,7 @@ use foxy_rules::coding::{Coding, NotCoded};
 use foxy_rules::explain::Step as RuleStep;
 use foxy_rules::operator::Tried;
 use std::fmt;
+use std::sync::Arc;
 
 /// The result of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub enum Step {
     Servers(Vec<ServerStatus>),
     /// The parent proxy that a fetch would use, if the operator has set parent proxies.
     Way(ExpectedWay),
+    /// The nodes of the fleet that receive requests for the key: the owner, then the second.
+    Fleet(Vec<Arc<str>>),
     /// How the proxy would answer the request.
     Therefore(Outcome),
 }
@@ -148,6 +151,7 @@ impl Step {
             Self::LastNotKept(refused) => refused.why.section(),
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
             Self::Purged(_) | Self::Way(_) | Self::Servers(_) => "docs/operation.md",
+            Self::Fleet(_) => "docs/fleet.md",
             Self::Rule(step) => step.section(),
             Self::Invalidates => "RFC 9111 §4.4",
             Self::Coding(Ok(_)) => "docs/decisions/compression.md",
@@ -178,6 +182,7 @@ impl Step {
             Self::Coding(Ok(coding)) => coding.name(),
             Self::Coding(Err(why)) => why.name(),
             Self::Invalidates => "invalidates",
+            Self::Fleet(_) => "fleet",
             Self::Servers(_) => "origin",
             Self::Way(ExpectedWay::Direct | ExpectedWay::Fallback) => "direct",
             Self::Way(ExpectedWay::Parent(_)) => "parent",
@@ -244,6 +249,7 @@ impl fmt::Display for Step {
             Self::Invalidates => f.write_str(
                 "foxy removes the stored responses of the URL if the origin answers with success",
             ),
+            Self::Fleet(nodes) => show_fleet(nodes, f),
             Self::Servers(servers) => show_servers(servers, f),
             Self::Way(ExpectedWay::Direct) => {
                 f.write_str("no parent proxy receives requests to this host")
@@ -285,6 +291,16 @@ fn show_coding(choice: Result<Coding, NotCoded>, f: &mut fmt::Formatter<'_>) -> 
     match choice {
         Ok(coding) => write!(f, "foxy answers with the body in the coding {coding}"),
         Err(why) => write!(f, "foxy applies no coding: {why}"),
+    }
+}
+
+fn show_fleet(nodes: &[Arc<str>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match nodes {
+        [owner, second, ..] => {
+            write!(f, "node {owner} owns the key, and node {second} is the second")
+        }
+        [owner] => write!(f, "node {owner} owns the key"),
+        [] => f.write_str("no node owns the key"),
     }
 }
 

@@ -153,6 +153,9 @@ fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
         headers.append("Host", authority);
     }
     worker.add_via(head.version, &mut headers);
+    if let Some(link) = &worker.settings().upstream.fleet {
+        headers.append("CDN-Loop", link.loop_id());
+    }
     headers
 }
 

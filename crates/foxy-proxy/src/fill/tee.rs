@@ -10,7 +10,7 @@ use crate::fill::request::{OriginHead, placed, why_not_storable};
 use crate::flight::Needed;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
-use foxy_http::{RequestHead, ResponseHead};
+use foxy_http::{Method, RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::{Part, Policy, StoredTimes};
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(crate) struct Tee {
     writer: Option<BodyWriter>,
     missing: Option<u64>,
     kind: TeeKind,
+    /// True if only memory stores the answer.
+    is_copy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,24 @@ impl Tee {
         };
         let writer = Some(BodyWriter::new(worker, base, &placement.key, *length));
         let (base, missing) = (base.clone(), *length);
-        Some(Self { base, placement, head, times, watch, writer, missing, kind })
+        let is_copy = false;
+        Some(Self { base, placement, head, times, watch, writer, missing, kind, is_copy })
+    }
+
+    /// Starts to store a copy of the owner's answer in memory, if the answer may be stored. The age
+    /// in the answer counts, so the copy is never fresher than the owner's response.
+    pub(crate) fn copy(
+        worker: &Rc<Worker>,
+        base: &CacheKey,
+        request: &RequestHead,
+        origin: &OriginHead,
+        watch: Watch,
+    ) -> Option<Self> {
+        let limit = worker.shared.cache.memory_object_limit.min(PART as u64);
+        let is_small = origin.length.is_some_and(|length| length <= limit);
+        let is_whole = request.method == Method::Get && origin.head.status == 200;
+        let tee = (is_small && is_whole).then(|| Self::begin(worker, base, request, origin, watch));
+        tee.flatten().map(|tee| Self { is_copy: true, ..tee })
     }
 
     /// Adds the next bytes of the body. The caller calls this function before it sends the bytes to
@@ -113,6 +132,15 @@ impl Tee {
             }
         }
         let source = self.watch.fetched();
+        if self.is_copy {
+            return cache.add_copy(
+                &self.base,
+                &placement,
+                &Arc::new(stored),
+                source,
+                &worker.counters,
+            );
+        }
         cache.add(&self.base, &placement, &Arc::new(stored), source, &worker.counters);
     }
 }

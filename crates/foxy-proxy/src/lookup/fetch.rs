@@ -9,8 +9,8 @@ use crate::fill::{outgoing, refresh, start};
 use crate::flight::{Boarding, Flight, FlightEvent, Reader};
 use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow};
 use crate::lookup::serve_stored::{make_up, serve_or_make_up};
-use crate::lookup::{Lookup, by_slices, forward};
-use crate::request::exchange::{Next, decide};
+use crate::lookup::{Lookup, ask_node, by_slices, forward};
+use crate::request::exchange::{FleetRole, Next, decide};
 use crate::request::{Aborted, Answered, ErrorReason, Hit};
 use foxy_base::clock;
 use foxy_rules::UpstreamRange;
@@ -30,7 +30,13 @@ pub(crate) async fn answer_or_fetch(
 ) -> Result<Fetched, Aborted> {
     loop {
         let mut miss = None;
-        let answered = match super::answer(transaction).await? {
+        let looked = super::answer(transaction).await?;
+        if transaction.wanted.role != FleetRole::Alone
+            && let Some(answered) = Box::pin(ask_node::answer(transaction, &looked)).await?
+        {
+            return Ok(Fetched::Answered(answered));
+        }
+        let answered = match looked {
             Lookup::Answered(answered) => Some(answered),
             Lookup::Lost(lost) => Box::pin(make_up(transaction, lost)).await?,
             Lookup::Refresh { stored, key, hit } => {

@@ -16,6 +16,8 @@ use crate::fill::request::{OriginHead, Times, known_length, prepare};
 use crate::fill::stale::PendingUpdate;
 use crate::fill::tee::Tee;
 use crate::lookup::serve_stored::serve_or_make_up;
+use crate::lookup::tell_nodes;
+use crate::request::exchange::FleetRole;
 use crate::request::forwarding_fields;
 use crate::request::{
     Aborted, AnswerOptions, Answered, CacheStatus, ConnectionFate, ErrorReason, Wanted,
@@ -227,6 +229,9 @@ async fn respond(
     }
     if invalidates(wanted.head.method.as_str(), head.status) {
         invalidate(worker, &wanted.key, &head).await;
+        if wanted.role != FleetRole::Alone {
+            Box::pin(tell_nodes::to_forget(worker, wanted)).await;
+        }
     }
     let rules = &worker.settings().rules;
     rules.edit_response(&wanted.key.text, &mut head, known_length(length));

@@ -2,11 +2,13 @@
 //! response if the caching rules permit it. `fetch` handles all other cases.
 
 pub(crate) mod answer_from_flight;
+pub(crate) mod ask_node;
 pub(crate) mod by_slices;
 pub(crate) mod fetch;
 pub(crate) mod forward;
 pub(crate) mod serve_coded;
 pub(crate) mod serve_stored;
+mod tell_nodes;
 
 use crate::answer::transaction::Transaction;
 use crate::cache::{CacheKey, Found, InMemory, Stored};

@@ -3,8 +3,10 @@
 
 use crate::core::client_limits::Pace;
 use crate::request::access::MediaType;
-use crate::request::cache_status::CacheStatus;
+use crate::request::cache_status::{CacheStatus, NamedStatus};
+use crate::request::reason::ErrorReason;
 use crate::upstream::Responder;
+use crate::upstream::fleet::Told;
 use bytes::Bytes;
 use foxy_base::random::split_mix;
 use foxy_base::{Instant, clock};
@@ -79,12 +81,18 @@ pub(crate) struct Progress {
     started: Cell<Instant>,
     /// Whether the answer has a `Server-Timing` field.
     is_timed: Cell<bool>,
+    /// The name of this cache in `Cache-Status`.
+    cache_name: Cell<&'static str>,
+    /// What the answer tells the node of the fleet that sent the request.
+    told: Cell<Option<Told>>,
 }
 
 impl Progress {
     /// Begins the request with this number.
-    pub(crate) fn restart(&self, number: u64, started: Instant) {
+    pub(crate) fn restart(&self, number: u64, started: Instant, cache_name: &'static str) {
         self.number.set(number);
+        self.cache_name.set(cache_name);
+        self.told.set(None);
         self.given_id.take();
         self.started.set(started);
         self.is_timed.set(false);
@@ -129,6 +137,24 @@ impl Progress {
         let total = millis(clock::monotonic().since(self.started.get()));
         value.push_str(&format!(", total;dur={total:.3}"));
         Some(value)
+    }
+
+    /// Returns the part that this cache adds to `Cache-Status`.
+    pub(crate) fn cache_status(&self, outcome: CacheStatus) -> NamedStatus {
+        outcome.of_cache(self.cache_name.get())
+    }
+
+    /// Records what the answer tells the node that sent the request.
+    pub(crate) fn tell(&self, told: Told) {
+        self.told.set(Some(told));
+    }
+
+    /// Returns what an answer with this outcome tells the node that sent the request. Returns
+    /// `None` if no node sent it. The node fetches itself instead of an error of this node.
+    pub(crate) fn told(&self, outcome: CacheStatus) -> Option<Told> {
+        let is_error =
+            matches!(outcome, CacheStatus::Error(reason) if reason != ErrorReason::OnlyIfCached);
+        self.told.get().map(|told| Told { has_failed: is_error, ..told })
     }
 
     /// Records the server and the parent proxy that answered.
@@ -318,14 +344,14 @@ mod tests {
     fn each_request_has_an_id_and_a_trusted_client_may_give_it() {
         let progress = Progress::default();
         let mut id = |number| {
-            progress.restart(number, Instant(0));
+            progress.restart(number, Instant(0), "foxy");
             progress.id()
         };
         let ids: BTreeSet<String> = (0..1000).map(&mut id).collect();
         assert!(ids.len() == 1000 && ids.iter().all(|id| id.len() == 16), "{ids:?}");
         progress.named("of-the-balancer");
         assert_eq!(progress.id(), "of-the-balancer");
-        progress.restart(7, Instant(0));
+        progress.restart(7, Instant(0), "foxy");
         assert_eq!(progress.id().len(), 16);
     }
 
@@ -333,7 +359,7 @@ mod tests {
     fn server_timing_tells_the_outcome_and_the_times_of_the_fetch() {
         let (progress, outcome) = (Progress::default(), CacheStatus::Local { detail: "trace" });
         assert_eq!(progress.server_timing(outcome), None);
-        progress.restart(1, clock::monotonic());
+        progress.restart(1, clock::monotonic(), "foxy");
         progress.time(true);
         let (connect, first_byte) = (Duration::from_micros(1500), Duration::from_millis(20));
         let times = Some(OriginTimes { started: Instant(0), connect, first_byte });

@@ -48,11 +48,18 @@ pub enum CacheStatus {
     Error(ErrorReason),
 }
 
-impl fmt::Display for CacheStatus {
+/// The part of the `Cache-Status` field that a cache adds. `Display` writes it.
+pub(crate) struct NamedStatus {
+    /// The name of the cache.
+    pub(crate) name: &'static str,
+    pub(crate) status: CacheStatus,
+}
+
+impl fmt::Display for NamedStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("foxy")?;
-        match self {
-            Self::Hit { source, ttl, permit, coding } => {
+        f.write_str(self.name)?;
+        match &self.status {
+            CacheStatus::Hit { source, ttl, permit, coding } => {
                 match source {
                     HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
                     HitSource::Revalidated(reason) => {
@@ -72,7 +79,7 @@ impl fmt::Display for CacheStatus {
                 let detail = permit.map(Permit::name).or(doubt).or(coding.map(Coding::name));
                 detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
-            Self::Forwarded { reason, status, stored, collapsed, detail } => {
+            CacheStatus::Forwarded { reason, status, stored, collapsed, detail } => {
                 f.write_str("; fwd=")?;
                 f.write_str(reason.token())?;
                 if let Some(status) = status {
@@ -88,13 +95,25 @@ impl fmt::Display for CacheStatus {
                 let detail = detail.or(reason.detail());
                 detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
-            Self::Local { detail } => write!(f, "; detail={detail}"),
-            Self::Error(reason) => write!(f, "; detail={}", reason.name()),
+            CacheStatus::Local { detail } => write!(f, "; detail={detail}"),
+            CacheStatus::Error(reason) => write!(f, "; detail={}", reason.name()),
         }
     }
 }
 
+impl fmt::Display for CacheStatus {
+    /// Writes the status with the usual name of the cache, for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.of_cache("foxy").fmt(f)
+    }
+}
+
 impl CacheStatus {
+    /// Returns the part of the `Cache-Status` field that the cache `name` adds.
+    pub(crate) const fn of_cache(self, name: &'static str) -> NamedStatus {
+        NamedStatus { name, status: self }
+    }
+
     /// Returns the result code that Squid's access log would contain, such as `TCP_HIT`.
     pub const fn squid_code(self) -> &'static str {
         match self {
@@ -239,7 +258,7 @@ mod tests {
             (CacheStatus::Error(ErrorReason::Loop), "foxy; detail=loop"),
         ];
         for (status, text) in cases {
-            assert_eq!(status.to_string(), text);
+            assert_eq!(status.of_cache("foxy").to_string(), text);
         }
     }
 }

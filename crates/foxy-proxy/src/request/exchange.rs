@@ -76,6 +76,18 @@ pub(crate) struct Wanted<'a> {
     pub(crate) key: CacheKey,
     pub(crate) options: AnswerOptions,
     pub(crate) client: ClientEnds,
+    pub(crate) role: FleetRole,
+}
+
+/// The part of the fleet's nodes in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FleetRole {
+    /// This node answers without other nodes.
+    Alone,
+    /// Another node may answer. The scheme is the scheme of the URL.
+    MayAsk(Scheme),
+    /// Another node has sent the request, so this node must answer.
+    Asked,
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request

@@ -7,7 +7,7 @@ use crate::core::addresses::transparency::original_destination;
 use crate::core::counters::{Counter, Counters};
 use crate::core::idle_client::IdleClient;
 use crate::core::places::{ClientBlock, NoPlace, Place};
-use crate::core::tls::{AcceptedTls, ClientTls, HANDSHAKE, HandshakeFailure};
+use crate::core::tls::{AcceptedTls, ClientTls, HANDSHAKE, HandshakeFacts, HandshakeFailure};
 use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
@@ -15,7 +15,7 @@ use crate::server::connection::{self, ConnectionState};
 use crate::server::disk_reads;
 use crate::server::listener::{Acceptor, ListenerKind, WorkerListener};
 use crate::server::moving;
-use crate::upstream::{UpstreamClient, probing};
+use crate::upstream::{UpstreamClient, nodes, probing};
 use crate::worker::{Course, Shared, Worker};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -56,6 +56,10 @@ pub(crate) async fn run_worker(
     tokio::task::spawn_local(disk_reads::run(is_for_rings));
     if let Some(origins) = shared.settings.mode.origins().filter(|_| is_first) {
         tokio::task::spawn_local(probing::run(upstream.clone(), origins.clone()));
+    }
+    if let Some(link) = shared.settings.upstream.fleet.clone().filter(|_| is_first) {
+        let counters = Arc::clone(&counters);
+        tokio::task::spawn_local(nodes::ping_all(upstream.clone(), link, counters));
     }
     let worker = Rc::new(Worker::new(shared, upstream, counters, course.clone()));
     let adopting = moving::adopt(Rc::clone(&worker), adopted, Rc::clone(&clients), course.clone());
@@ -170,10 +174,16 @@ async fn accept(
                 continue;
             }
         };
-        let handshakes = (tls.is_some() || is_balanced).then(|| (tls.clone(), is_balanced));
+        let is_node = kind == ListenerKind::Nodes;
+        let is_balanced = is_balanced && !is_node;
+        let handshakes = (tls.is_some() || is_balanced || is_node).then(|| Handshakes {
+            tls: tls.clone(),
+            is_balanced,
+            is_node,
+        });
         let is_redirected = worker.settings().is_redirected;
         let aimed_at = match kind {
-            ListenerKind::Plain | ListenerKind::Tls => None,
+            ListenerKind::Plain | ListenerKind::Tls | ListenerKind::Nodes => None,
             ListenerKind::Transparent => match original_destination(&stream, is_redirected) {
                 Ok(destination) => Some(destination),
                 Err(_) => continue,
@@ -191,13 +201,21 @@ pub(crate) struct NewClient {
     pub(crate) aimed_at: Option<SocketAddr>,
 }
 
-/// Starts the task of a connection. `handshakes` has the settings for TLS, and whether a PROXY
-/// header comes first.
+/// The steps before the first request of a connection.
+pub(crate) struct Handshakes {
+    tls: Option<ClientTls>,
+    /// True if a PROXY header comes first.
+    is_balanced: bool,
+    /// True if only a node of the fleet may connect.
+    is_node: bool,
+}
+
+/// Starts the task of a connection.
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     clients: &Clients,
     NewClient { stream, peer, aimed_at }: NewClient,
-    handshakes: Option<(Option<ClientTls>, bool)>,
+    handshakes: Option<Handshakes>,
     place: Place,
 ) {
     let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
@@ -205,6 +223,7 @@ pub(crate) fn begin(
         idle: Rc::clone(&idle),
         activity: activity.clone(),
         presented: None,
+        node: None,
         aimed_at,
     };
     let worker = Rc::clone(worker);
@@ -217,14 +236,19 @@ pub(crate) fn begin(
             connection::serve(worker, Transport::Plain(stream), peer, state).await;
             drop(place);
         }),
-        Some((tls, is_balanced)) => tokio::task::spawn_local(async move {
+        Some(Handshakes { tls, is_balanced, is_node }) => tokio::task::spawn_local(async move {
             began.begin_wait(Instant::now());
             if let Some((accepted, peer)) =
                 Box::pin(prepare(&worker, tls, stream, peer, is_balanced, &place)).await
             {
                 let AcceptedTls { transport, presented } = accepted;
-                let state = ConnectionState { presented, ..state };
-                connection::serve(worker, transport, peer, state).await;
+                let node = if is_node { node_of(&worker, presented.as_deref()) } else { None };
+                let state = ConnectionState { presented, node, ..state };
+                if is_node && node.is_none() {
+                    worker.counters.add(Counter::CertificatesRefused, 1);
+                } else {
+                    connection::serve(worker, transport, peer, state).await;
+                }
             }
             drop(place);
         }),
@@ -312,6 +336,16 @@ async fn prepare(
         Some(tls) => accept_tls(worker, &tls, stream, peer).await?,
     };
     Some((accepted, peer))
+}
+
+/// Returns the position of the node whose name is in the client's certificate. No certificate of
+/// another node may have the name of this node.
+fn node_of(worker: &Worker, presented: Option<&HandshakeFacts>) -> Option<usize> {
+    let (link, facts) = worker.settings().upstream.fleet.as_ref().zip(presented)?;
+    let is_shown = |number: &usize| {
+        *number != link.fleet.own() && facts.proves(&link.fleet.nodes()[*number].name)
+    };
+    (0..link.fleet.nodes().len()).find(is_shown)
 }
 
 /// Does the TLS handshake with a client within the time limit. If the client sends plain HTTP,

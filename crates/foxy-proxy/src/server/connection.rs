@@ -48,6 +48,8 @@ pub(crate) struct ConnectionState {
     pub(crate) activity: Activity,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
+    /// Position of the node of the fleet that is the client. `None` for every other client.
+    pub(crate) node: Option<usize>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,
 }
@@ -61,6 +63,7 @@ pub(crate) async fn serve(
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     connection.presented.clone_from(&state.presented);
     connection.aimed_at = state.aimed_at;
+    connection.node = state.node;
     // After the TLS handshake, the first bytes of the client may already be decrypted.
     let mut may_rest = matches!(connection.stream, Transport::Plain(_));
     let (mut idle_since, mut is_http1) = (Instant::now(), false);
@@ -82,6 +85,8 @@ pub(crate) async fn serve(
             ClientProtocol::Unknown => {
                 return worker.give_away(connection.stream, peer, state.aimed_at);
             }
+            // Nodes speak only HTTP/2.
+            ClientProtocol::Http1 if state.node.is_some() => return,
             ClientProtocol::Http1 => {
                 Box::pin(serve_requests(&worker, &mut connection, peer, &state)).await
             }

@@ -11,7 +11,7 @@ use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::asker::Asker;
 use crate::request::cache_status::CacheStatus;
-use crate::request::exchange::{Plan, Wanted, plan};
+use crate::request::exchange::{FleetRole, Plan, Wanted, plan};
 use crate::request::final_dots;
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
@@ -21,14 +21,16 @@ use crate::server::identity::{asks_for_file, identified};
 use crate::server::request_log::Ended;
 use crate::server::steering::{Steering, steer};
 use crate::server::tunnelling::{switched, tunnel};
-use crate::server::{admission, purger};
+use crate::server::{admission, node_requests, purger};
 use crate::settings::ProxySettings;
 use crate::upstream::Scheme;
+use crate::upstream::fleet::FIELD;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{
-    BodyLength, Method, Persistence, RequestEvent, RequestHead, ResponseHead, accepts_trailers,
+    BodyLength, Method, Persistence, RequestEvent, RequestHead, ResponseHead, TargetForm,
+    accepts_trailers,
 };
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -46,6 +48,11 @@ pub(crate) async fn request(
 ) -> (Ended, u64) {
     let options = options(worker, head, client.can_move());
     let settings = worker.settings();
+    if client.node().is_some() {
+        let asked = node_requests::request(worker, client, peer, (head, body), options);
+        return Box::pin(asked).await;
+    }
+    let refusal = refusal.or_else(|| from_outside(settings, head));
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let mut ends = ClientEnds { client: peer, reached: None };
@@ -64,7 +71,7 @@ pub(crate) async fn request(
                 .await;
         return finish(&mut receiver, settings, &sender, result).await;
     }
-    let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
+    let (planned, text, role) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
     if let Some(file) = file.filter(|_| planned.permits_local_file()) {
         let result = Box::pin(auto_config(worker, &mut sender, options, file)).await;
@@ -73,7 +80,7 @@ pub(crate) async fn request(
     let wanted = |origin, key, sender: &Sender<'_>| {
         let key = CacheKey::new(settings.rules.key(key));
         sender.keyed(key.hash);
-        Wanted { head, origin, key, options, client: ends }
+        Wanted { head, origin, key, options, client: ends, role }
     };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => {
@@ -121,7 +128,7 @@ async fn answer_here(
 
 /// Forwards a request to the origin. Returns how it ended, and the number of bytes sent to the
 /// client.
-async fn forward(
+pub(super) async fn forward(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
     request: Forward<'_>,
@@ -142,7 +149,7 @@ async fn forward(
 /// Returns the scheme (http or https) of the request. First removes dots at the end of the host. A
 /// reverse proxy also replaces the client's forwarding fields. In these fields, a trusted balancer
 /// may report another scheme than this connection has.
-fn requested_scheme(
+pub(super) fn requested_scheme(
     settings: &ProxySettings,
     head: &mut RequestHead,
     peer: SocketAddr,
@@ -157,8 +164,22 @@ fn requested_scheme(
     }
 }
 
+/// Removes the field of nodes from a request of another client, who may not use it. Returns the
+/// refusal of a request that this node has already sent (RFC 8586).
+fn from_outside(settings: &ProxySettings, head: &mut RequestHead) -> Option<ErrorReason> {
+    let link = settings.upstream.fleet.as_ref()?;
+    head.headers.remove(FIELD);
+    let is_own = |name: &[u8]| {
+        let id = name.split(|byte| *byte == b';').next().unwrap_or_default();
+        id.trim_ascii().eq_ignore_ascii_case(link.loop_id().as_bytes())
+    };
+    head.headers.tokens("cdn-loop").any(is_own).then_some(ErrorReason::Loop)
+}
+
 /// Applies the operator's rules, and decides how to handle the request. If a rule refuses the
-/// request and has a text for the client, also returns this text.
+/// request and has a text for the client, also returns this text. Also returns whether another
+/// node of the fleet may answer. It may not if a rule chose the upstream, because that choice can
+/// depend on the client.
 fn planned(
     worker: &Worker,
     sender: &Sender<'_>,
@@ -166,7 +187,7 @@ fn planned(
     over: Scheme,
     asker: &Asker,
     refusal: Option<ErrorReason>,
-) -> (Plan, Option<String>) {
+) -> (Plan, Option<String>, FleetRole) {
     let settings = worker.settings();
     let steering = match refusal {
         Some(_) => Steering::default(),
@@ -193,7 +214,15 @@ fn planned(
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);
     }
-    (planned, steering.message)
+    let may_ask = settings.upstream.fleet.is_some() && upstream.is_none();
+    let role = match (head.target.form(), &settings.mode) {
+        _ if !may_ask => FleetRole::Alone,
+        (TargetForm::Absolute { scheme, .. }, Mode::Forward) => {
+            FleetRole::MayAsk(Scheme::named(scheme).unwrap_or(over))
+        }
+        _ => FleetRole::MayAsk(over),
+    };
+    (planned, steering.message, role)
 }
 
 fn options(worker: &Worker, head: &RequestHead, can_move: bool) -> AnswerOptions {

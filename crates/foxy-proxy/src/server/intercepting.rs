@@ -86,7 +86,8 @@ pub(crate) async fn opened(
     let outcome = CacheStatus::Local { detail: "intercepted" };
     let mut head = ResponseHead::new(200);
     head.reason = Bytes::from_static(b"Connection Established");
-    head.headers.append("Cache-Status", outcome.to_string());
+    let status = outcome.of_cache(worker.settings().cache_name);
+    head.headers.append("Cache-Status", status.to_string());
     let ended = match sender.head(&head).await {
         Err(_) => Ended::Aborted(Aborted::Client),
         Ok(()) => {

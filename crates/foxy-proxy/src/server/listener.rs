@@ -41,6 +41,8 @@ pub enum ListenerKind {
     Tls,
     /// The clients do not know the proxy: rules of the kernel direct their connections to it.
     Transparent,
+    /// The clients are other nodes of the fleet.
+    Nodes,
 }
 
 /// Listening sockets of one address that the caller opened before the proxy started. Each worker
@@ -148,7 +150,7 @@ pub(crate) struct WorkerListener {
 /// The listening sockets of each worker, and the addresses on which the proxy listens.
 pub(crate) struct Bound {
     pub(crate) workers: Vec<Vec<WorkerListener>>,
-    /// The addresses in the settings: without TLS, with TLS, and transparent.
+    /// The addresses in the settings: without TLS, with TLS, transparent, and for nodes.
     pub(crate) addresses: Vec<SocketAddr>,
     /// The TCP addresses of the sockets that the caller opened.
     pub(crate) shared: Vec<SocketAddr>,
@@ -161,7 +163,7 @@ pub(crate) struct Bound {
 impl Bound {
     /// Opens a socket per worker for each address in the settings.
     pub(crate) fn open(settings: &ProxySettings) -> Result<Self, (SocketAddr, io::Error)> {
-        use ListenerKind::{Plain, Tls, Transparent};
+        use ListenerKind::{Nodes, Plain, Tls, Transparent};
         let workers = (0..settings.workers.max(1)).map(|_| Vec::new()).collect();
         let (addresses, shared, sockets) = (Vec::new(), Vec::new(), Vec::new());
         let is_redirected = settings.is_redirected;
@@ -176,6 +178,11 @@ impl Bound {
         }
         for &wanted in &settings.listen_transparent {
             bound.bind(wanted, Transparent, None).map_err(|error| (wanted, error))?;
+        }
+        if let Some(tls) = &settings.node_tls {
+            for &wanted in &settings.listen_nodes {
+                bound.bind(wanted, Nodes, Some(tls)).map_err(|error| (wanted, error))?;
+            }
         }
         Ok(bound)
     }

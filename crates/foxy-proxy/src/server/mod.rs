@@ -14,6 +14,7 @@ mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub mod moving;
+mod node_requests;
 pub mod purge_search;
 pub(crate) mod purger;
 pub(crate) mod request_log;
@@ -145,7 +146,11 @@ impl Proxy {
         let mut bound = Bound::open(&settings)
             .map_err(|(address, error)| StartError::Listen(address, error))?;
         for shared in parts.sockets {
-            let tls = settings.client_tls.as_ref().filter(|_| shared.kind == ListenerKind::Tls);
+            let tls = match shared.kind {
+                ListenerKind::Plain | ListenerKind::Transparent => None,
+                ListenerKind::Tls => settings.client_tls.as_ref(),
+                ListenerKind::Nodes => settings.node_tls.as_ref(),
+            };
             bound.share(shared, tls).map_err(StartError::Worker)?;
         }
         settings.destinations.own.extend(bound.addresses.iter().chain(&bound.shared));
@@ -223,7 +228,7 @@ impl Proxy {
     }
 
     /// Returns the addresses in the settings, in the order of the settings: first the addresses
-    /// without TLS, then with TLS, then transparent addresses.
+    /// without TLS, then with TLS, then transparent addresses, then addresses for nodes.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

@@ -108,8 +108,13 @@ impl<'a> RequestLog<'a> {
         read: ReadRequest,
         progress: &Rc<Progress>,
     ) -> Self {
-        progress.restart(worker.next_request(), started);
+        progress.restart(worker.next_request(), started, worker.settings().cache_name);
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
+    }
+
+    /// Neither counts nor logs the request, because it is a ping of another node.
+    pub(crate) fn forget(mut self) {
+        self.is_over = true;
     }
 
     /// Counts and logs the request. `bytes` is the number of bytes sent to the client. `left` is

@@ -63,7 +63,8 @@ pub(crate) async fn tunnel(
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
-    head.headers.append("Cache-Status", outcome.to_string());
+    let status = outcome.of_cache(worker.settings().cache_name);
+    head.headers.append("Cache-Status", status.to_string());
     carry(worker, client, &head, stream, early, sent(outcome, 200)).await
 }
 
@@ -91,7 +92,8 @@ pub(crate) async fn switched(
     if let Some(protocol) = protocol {
         head.headers.append("Upgrade", protocol);
     }
-    head.headers.append("Cache-Status", outcome.to_string());
+    let status = outcome.of_cache(worker.settings().cache_name);
+    head.headers.append("Cache-Status", status.to_string());
     carry(worker, client, &head, stream, rest, sent(outcome, head.status)).await
 }
 

@@ -220,6 +220,9 @@ impl UpstreamCore {
         offered: DialedProtocol,
         asks: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
+        if let By::Node(number) = *by {
+            return self.dial_node(origin, number, asks).await;
+        }
         let Some((parents, number)) = self.parents.as_ref().zip(by.parent()) else {
             return self.dialer.dial(origin, offered, asks, *client).await;
         };

@@ -7,6 +7,7 @@ use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
+use crate::upstream::fleet::link::FleetLink;
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::origins::attempts::ServerAttempts;
@@ -18,7 +19,7 @@ use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
 use foxy_base::clock;
-use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead};
+use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead, Scheme};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -64,6 +65,8 @@ pub struct UpstreamExchange {
     servers: Option<Box<ServerAttempts>>,
     client: Option<ClientEnds>,
     request: OutgoingRequest,
+    /// Scheme of the request's URL, if a node of the fleet receives the request.
+    scheme: Option<Scheme>,
     link: Option<Link>,
     over_http1: bool,
     repeats: usize,
@@ -107,6 +110,7 @@ impl UpstreamExchange {
             shared,
             route: Route::direct(Origin { ways: None, ..origin }),
             client: None,
+            scheme: None,
             request: OutgoingRequest {
                 method,
                 target,
@@ -125,6 +129,26 @@ impl UpstreamExchange {
             started: clock::monotonic(),
             connect: Duration::ZERO,
             first_byte: None,
+        }
+    }
+
+    /// Sends the request to a node of the fleet instead of the origin. The node has more time to
+    /// answer, because it may wait for the origin.
+    /// `scheme` is the scheme of the request's URL.
+    pub(crate) fn to_node(self, fleet: &FleetLink, number: usize, scheme: Scheme) -> Self {
+        let scheme = Some(scheme);
+        let route = Route::to_node(fleet, number);
+        let head_timeout = self.request.head_timeout + self.shared.settings.connect_timeout;
+        let request = OutgoingRequest { head_timeout, ..self.request };
+        Self { attempts: None, servers: None, route, scheme, request, ..self }
+    }
+
+    /// Returns the number of the node that receives the request. Returns `None` if an origin or a
+    /// parent proxy receives it.
+    pub(crate) const fn node(&self) -> Option<usize> {
+        match self.route.by {
+            By::Node(number) => Some(number),
+            By::Direct | By::Parent(_) | By::Tunnel(_) => None,
         }
     }
 
@@ -228,9 +252,9 @@ impl UpstreamExchange {
         while self.link.is_none() {
             self.choose_route()?;
             let OutgoingRequest { method, target, headers, body, .. } = &self.request;
-            let head = (!self.over_http1 && self.shared.may_share(&self.route)).then(|| {
-                http2::request(&self.route.origin, method, target, headers, body.length())
-            });
+            let scheme = self.scheme.unwrap_or(self.route.origin.scheme);
+            let head = (!self.over_http1 && self.shared.may_share(&self.route))
+                .then(|| http2::request(scheme, method, target, headers, body.length()));
             let head = head.flatten();
             let wanted = ReachOptions {
                 http2: head.is_some(),
@@ -253,6 +277,9 @@ impl UpstreamExchange {
                     stream.map(|stream| Link::Http2(Box::new(stream)))
                 }
                 (Reached::Http2(_), None) => None,
+                (Reached::Http1(..), _) if self.scheme.is_some() => {
+                    return Err(Http2Error::Protocol.into());
+                }
                 (Reached::Http1(connection, kept), _) => {
                     Some(Link::Http1(Box::new(Http1Link::open(*connection, kept, &self.request))))
                 }

@@ -95,11 +95,12 @@ impl UpstreamCore {
     }
 
     /// Returns true if requests on this route may share an HTTP/2 connection. The proxy uses only
-    /// HTTP/1.1 with parent proxies.
+    /// HTTP/1.1 with parent proxies, and only HTTP/2 with nodes.
     pub(crate) fn may_share(&self, route: &Route) -> bool {
         let http2 = route.origin.group().and_then(|group| group.http2);
         match http2.unwrap_or(self.settings.http2) {
             _ if matches!(route.by, By::Parent(_)) => false,
+            _ if matches!(route.by, By::Node(_)) => true,
             OriginHttp2::Off => false,
             OriginHttp2::Auto => route.origin.scheme == Scheme::Https,
             OriginHttp2::PriorKnowledge => true,

@@ -2,9 +2,12 @@
 //! their route.
 
 use crate::core::addresses::client_ends::ClientEnds;
+use crate::upstream::address::destination::ChosenBy;
 use crate::upstream::dial::Origin;
+use crate::upstream::fleet::link::FleetLink;
 use crate::upstream::origins::group::GroupMember;
 use foxy_base::Instant;
+use foxy_http::Scheme;
 use std::time::Duration;
 
 /// Whether and how a route leads through a parent proxy.
@@ -18,13 +21,16 @@ pub(crate) enum By {
     Parent(usize),
     /// The parent proxy with this number opens a tunnel to the origin.
     Tunnel(usize),
+    /// The node of the fleet with this number receives each request. The `origin` of such a route
+    /// is the node.
+    Node(usize),
 }
 
 impl By {
     /// Returns the number of the parent proxy, if the route has one.
     pub(crate) const fn parent(self) -> Option<usize> {
         match self {
-            Self::Direct => None,
+            Self::Direct | Self::Node(_) => None,
             Self::Parent(number) | Self::Tunnel(number) => Some(number),
         }
     }
@@ -65,6 +71,13 @@ pub struct OriginTimes {
 }
 
 impl Route {
+    /// Returns the route to a node of the fleet. The operator chose its address.
+    pub(crate) fn to_node(link: &FleetLink, number: usize) -> Self {
+        let node = &link.fleet.nodes()[number];
+        let origin = Origin::new(Scheme::Https, &node.host, node.port, ChosenBy::Operator);
+        Self { origin, by: By::Node(number), client: None }
+    }
+
     pub(crate) const fn direct(origin: Origin) -> Self {
         Self { origin, by: By::Direct, client: None }
     }

@@ -1,6 +1,7 @@
 //! Timeouts and limits for connections to origins. The `foxy` program sets them from its
 //! configuration.
 
+use crate::upstream::fleet::link::FleetLink;
 use crate::upstream::parents::Parents;
 use crate::upstream::tls::OriginTls;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct UpstreamSettings {
     pub http2: OriginHttp2,
     /// Parent proxies through which the proxy reaches origins.
     pub parents: Option<Arc<Parents>>,
+    /// The other nodes of the fleet, if the proxy is a node of a fleet.
+    pub fleet: Option<FleetLink>,
     /// Time limit for connecting, including TLS, for all addresses of the origin together. Through
     /// a parent proxy, the limit applies to the parent's answer to a CONNECT, and again to TLS.
     pub connect_timeout: Duration,
@@ -65,6 +68,7 @@ impl Default for UpstreamSettings {
             tls: OriginTls::default(),
             http2: OriginHttp2::default(),
             parents: None,
+            fleet: None,
             resolve_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(60),

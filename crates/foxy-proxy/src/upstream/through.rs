@@ -152,7 +152,7 @@ impl ParentRoutes {
         attempts.needs_route = false;
         let origin = match by {
             By::Parent(number) => origin_of(self.parents.parent(number)),
-            By::Direct | By::Tunnel(_) => attempts.origin.clone(),
+            By::Direct | By::Tunnel(_) | By::Node(_) => attempts.origin.clone(),
         };
         Ok(Route { origin, by, client: None })
     }

@@ -7,6 +7,7 @@ pub mod check;
 pub mod doctor;
 pub mod explain;
 mod figures;
+pub mod fleet;
 pub mod fsck;
 pub mod health;
 pub mod import;
@@ -52,6 +53,7 @@ const LOOK: &[Entry] = &[
     Entry { command: explain::command, run: explain::run },
     Entry { command: health::command, run: health::run },
     Entry { command: status::command, run: status::run },
+    Entry { command: fleet::command, run: fleet::run },
     #[cfg(feature = "top")]
     Entry { command: top::command, run: top::run },
     Entry { command: log::command, run: log::run },

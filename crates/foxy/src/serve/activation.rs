@@ -19,6 +19,7 @@ pub enum Purpose {
     ListenTls,
     Admin,
     ListenTransparent,
+    FleetListen,
 }
 
 impl Purpose {
@@ -29,6 +30,7 @@ impl Purpose {
             Self::ListenTls => "--listen-tls",
             Self::Admin => "--admin",
             Self::ListenTransparent => "--listen-transparent",
+            Self::FleetListen => "--fleet-listen",
         }
     }
 
@@ -38,6 +40,7 @@ impl Purpose {
             Self::Listen | Self::Admin => ListenerKind::Plain,
             Self::ListenTls => ListenerKind::Tls,
             Self::ListenTransparent => ListenerKind::Transparent,
+            Self::FleetListen => ListenerKind::Nodes,
         }
     }
 

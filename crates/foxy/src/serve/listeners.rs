@@ -34,6 +34,7 @@ pub struct ProxyListeners {
     pub listen: Vec<SocketAddr>,
     pub listen_tls: Vec<SocketAddr>,
     pub listen_transparent: Vec<SocketAddr>,
+    pub listen_nodes: Vec<SocketAddr>,
     /// Sockets that all workers share.
     pub shared: Vec<SharedListener>,
     /// Addresses of the sockets in `shared`, for the start-up message.
@@ -75,11 +76,17 @@ impl Listeners {
     /// Checks that foxy can listen at every address of the settings. Opens the admin sockets and
     /// Unix sockets; workers open their TCP sockets later. Takes matching sockets of an old process
     /// from `inherited`, and closes the rest.
-    pub fn open(mut self, network: &Network, mut inherited: OpenSockets) -> Result<Self, Failure> {
-        let lists = [
+    pub fn open(
+        mut self,
+        network: &Network,
+        nodes: &[ListenAddress],
+        mut inherited: OpenSockets,
+    ) -> Result<Self, Failure> {
+        let lists: [(Purpose, &[ListenAddress]); 5] = [
             (Purpose::Listen, &network.listen),
             (Purpose::ListenTls, &network.listen_tls),
             (Purpose::ListenTransparent, &network.listen_transparent),
+            (Purpose::FleetListen, nodes),
             (Purpose::Admin, &network.admin),
         ];
         for (purpose, addresses) in lists {
@@ -128,6 +135,7 @@ impl Listeners {
                 (BoundTcp::New(_), Purpose::ListenTransparent) => {
                     self.proxy.listen_transparent.push(wanted);
                 }
+                (BoundTcp::New(_), Purpose::FleetListen) => self.proxy.listen_nodes.push(wanted),
             }
         }
         Ok(())
@@ -163,6 +171,11 @@ impl Listeners {
 }
 
 impl ProxyListeners {
+    /// Returns the TCP addresses of the settings.
+    pub fn tcp_addresses(&self) -> Vec<SocketAddr> {
+        [&self.listen[..], &self.listen_tls, &self.listen_transparent, &self.listen_nodes].concat()
+    }
+
     /// Adds sockets that all workers share.
     pub fn add(&mut self, shared: SharedListener) {
         let address = shared.sockets.first().and_then(address_of);
@@ -211,11 +224,12 @@ pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
 }
 
 /// Tries whether foxy could listen at every address of the settings, and reports the failures.
-pub fn try_out(network: &Network) -> Vec<Finding> {
-    let lists = [
+pub fn try_out(network: &Network, nodes: &[ListenAddress]) -> Vec<Finding> {
+    let lists: [(&str, &[ListenAddress], Purpose); 5] = [
         ("listen", &network.listen, Purpose::Listen),
         ("listen-tls", &network.listen_tls, Purpose::ListenTls),
         ("listen-transparent", &network.listen_transparent, Purpose::ListenTransparent),
+        ("fleet.listen", nodes, Purpose::FleetListen),
         ("admin", &network.admin, Purpose::Admin),
     ];
     let all = lists.into_iter().flat_map(|(key, list, purpose)| {
@@ -230,7 +244,8 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
         let error = tried.err()?;
         let is_in_use = error.kind() == ErrorKind::AddrInUse;
         let severity = if is_in_use { Severity::Warning } else { Severity::Error };
-        let message = cannot_listen(address, &format!("--{key}"), &error).to_string();
+        let flag = format!("--{}", key.replace('.', "-"));
+        let message = cannot_listen(address, &flag, &error).to_string();
         Some(Finding { key, severity, message })
     };
     all.filter_map(judge).chain(origin_source(network)).collect()
@@ -376,12 +391,12 @@ mod tests {
         let network = |listen: Vec<ListenAddress>| Network { listen, admin: vec![], ..network() };
         let any: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
         let opened = Listeners::default()
-            .open(&network(vec![ListenAddress::Socket(any)]), inherited.split_off(1))
+            .open(&network(vec![ListenAddress::Socket(any)]), &[], inherited.split_off(1))
             .expect("opened");
         assert_eq!(opened.proxy.shown, [(open.clone(), ListenerKind::Plain)]);
         assert!(opened.proxy.listen.is_empty() && opened.proxy.shared.len() == 1);
-        let other =
-            Listeners::default().open(&network(vec![ListenAddress::Socket(any)]), inherited);
+        let network = network(vec![ListenAddress::Socket(any)]);
+        let other = Listeners::default().open(&network, &[], inherited);
         let other = other.expect("opened");
         assert_eq!((other.proxy.listen, other.proxy.shared.len()), (vec![any], 0));
     }

@@ -6,6 +6,7 @@ mod acme;
 mod activation;
 pub mod admin;
 pub mod dashboard;
+mod fleet;
 #[cfg_attr(not(feature = "fleet"), path = "fleet_purges_off.rs")]
 mod fleet_purges;
 mod http_client;
@@ -82,7 +83,8 @@ fn serve(
     let listeners = Listeners::activate(given, &mut network, is_default);
     judge_activated(settings, &listeners.proxy)?;
     listeners::check_transparency(&network, &listeners.proxy)?;
-    let Listeners { proxy, admin, files } = listeners.open(&network, inherited)?;
+    let Listeners { proxy, admin, files } =
+        listeners.open(&network, &settings.fleet.listen, inherited)?;
     let addresses = admin.iter().flat_map(|shared| &shared.sockets).filter_map(address_of);
     let own: Vec<_> = addresses.flat_map(|address| address.sockets()).collect();
     let extra = Extra { own: own.clone(), predecessor: predecessor.clone(), ..Extra::default() };

@@ -6,6 +6,7 @@ use crate::serve::access_log::OpenLogs;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::admin::access::read_token;
 use crate::serve::dashboard::traffic::Traffic;
+use crate::serve::fleet::{self, FleetView};
 use crate::serve::fleet_purges::{self, FleetPurgeFacts, FleetPurges};
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::origins;
@@ -74,6 +75,8 @@ pub struct RunningProxy {
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
     pub whatif: Arc<WhatIf>,
+    /// The state of the fleet, if foxy is a node of a fleet.
+    pub(super) fleet: Option<FleetView>,
     /// A line about each parent proxy, for the start-up message.
     pub parents: Vec<String>,
 }
@@ -205,6 +208,15 @@ impl AccessSink for AllSinks {
     }
 }
 
+fn all_sinks(
+    given: Option<Arc<dyn AccessSink>>,
+    (refused, traffic): (&Arc<RefusedDestinations>, &Arc<Traffic>),
+    logs: &OpenLogs,
+) -> AllSinks {
+    let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(refused) as _, Arc::clone(traffic) as _];
+    AllSinks(given.into_iter().chain(own).chain(logs.sinks()).collect())
+}
+
 /// Inputs of [`open`] that are not settings. `foxy run` and upgrades use them.
 #[derive(Default)]
 pub struct Extra {
@@ -232,11 +244,10 @@ pub fn open(
     let max_open_files = foxy_cli::process::raise_open_files();
     let logs = OpenLogs::open(settings)?;
     let origin_tls = tls::origin_tls(&settings.network.origin_ca, extra.sibling.as_ref())?;
-    let certificates = certificates(settings)?;
-    let directory_tls = tls::directory_tls(settings)?;
+    let (certificates, directory_tls) = (certificates(settings)?, tls::directory_tls(settings)?);
     let interception = interception(settings, extra.interception)?;
-    let ProxyListeners { listen, listen_tls, listen_transparent, shared, shown } = listeners;
-    let own = [&listen[..], &listen_tls, &listen_transparent, &extra.own].concat();
+    let own = [&listeners.tcp_addresses()[..], &extra.own].concat();
+    let ProxyListeners { listen, listen_tls, listen_transparent, listen_nodes, .. } = listeners;
     let (mut parent_settings, parent_lines) = parents::open(settings, &own)?;
     parent_settings.sibling = extra.sibling.map(|sibling| sibling.proxy);
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
@@ -252,8 +263,8 @@ pub fn open(
     room.report_shortage(settings.limits.connections);
     let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
     let upstream = UpstreamSettings { idle_total: room.idle, parents, ..base.upstream.clone() };
-    let counts = [listen.len(), listen_tls.len()];
-    let proxy_settings = ProxySettings {
+    let counts = [listen.len(), listen_tls.len(), listen_transparent.len()];
+    let mut proxy_settings = ProxySettings {
         listen,
         listen_tls,
         listen_transparent,
@@ -266,22 +277,21 @@ pub fn open(
         object_limit: object_limit(settings, &stores),
         ..base
     };
+    let fleet = fleet::join(&mut proxy_settings, listen_nodes, settings)?;
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
-    let own: [Arc<dyn AccessSink>; 2] = [Arc::clone(&refused) as _, Arc::clone(&traffic) as _];
-    let sinks = AllSinks(extra.sink.into_iter().chain(own).chain(logs.sinks()).collect());
     let set = store_set(&stores, selection, &mut random);
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
-        sink: Some(Arc::new(sinks)),
+        sink: Some(Arc::new(all_sinks(extra.sink, (&refused, &traffic), &logs))),
         sample: whatif.sample(),
         resolver: name_resolver(settings.network.name_servers.clone()),
-        sockets: shared,
+        sockets: listeners.shared,
     };
     let proxy = start(proxy_settings, parts)?;
     Ok(RunningProxy {
-        addresses: bound_addresses(&proxy, counts).chain(shown).collect(),
+        addresses: bound_addresses(&proxy, counts).chain(listeners.shown).collect(),
         proxy,
         token,
         certificates,
@@ -297,6 +307,7 @@ pub fn open(
         refused,
         traffic,
         whatif,
+        fleet,
         parents: parent_lines,
     })
 }
@@ -360,16 +371,17 @@ fn with_switch(purges: &mut Purges) -> Arc<SwitchingKeeper> {
     keeper
 }
 
-/// Returns the addresses on which the proxy listens. The counts are the numbers of plain addresses
-/// and of addresses with TLS.
+/// Returns the addresses on which the proxy listens. The counts are the numbers of plain addresses,
+/// of addresses with TLS, and of transparent addresses.
 fn bound_addresses(
     proxy: &Proxy,
-    [plain, tls]: [usize; 2],
+    [plain, tls, transparent]: [usize; 3],
 ) -> impl Iterator<Item = (ListenAddress, ListenerKind)> {
     let kind = move |index| match index {
         _ if index < plain => ListenerKind::Plain,
         _ if index < plain + tls => ListenerKind::Tls,
-        _ => ListenerKind::Transparent,
+        _ if index < plain + tls + transparent => ListenerKind::Transparent,
+        _ => ListenerKind::Nodes,
     };
     let bound = proxy.addresses().iter().enumerate();
     bound.map(move |(index, &address)| (ListenAddress::Socket(address), kind(index)))

@@ -218,6 +218,7 @@ impl Operator {
                 ListenerKind::Plain => Purpose::Listen,
                 ListenerKind::Tls => Purpose::ListenTls,
                 ListenerKind::Transparent => Purpose::ListenTransparent,
+                ListenerKind::Nodes => Purpose::FleetListen,
             };
             (purpose, shared)
         });

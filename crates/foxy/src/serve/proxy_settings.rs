@@ -2,6 +2,7 @@
 //! both structs, so that the compiler reports a forgotten field.
 
 use crate::settings::Settings;
+use crate::settings::rows::DiskCache;
 use crate::settings::rules::list::RuleList;
 use foxy_device::release_freed_memory;
 use foxy_http::Limits;
@@ -62,11 +63,7 @@ pub fn proxy_settings(
             own,
         },
         negative_lifetime: disk.negative_lifetime.as_secs().into(),
-        compression: Compression {
-            codings: disk.compress.clone(),
-            least: disk.compress_min.0,
-            types: disk.compress_types.clone(),
-        },
+        compression: compression(disk),
         memory: memory.size.0,
         memory_object_limit: memory.object_limit.0,
         client_handshake: timeouts.tls_handshake,
@@ -87,6 +84,9 @@ pub fn proxy_settings(
         listen: default.listen,
         listen_tls: default.listen_tls,
         listen_transparent: default.listen_transparent,
+        listen_nodes: default.listen_nodes,
+        node_tls: default.node_tls,
+        cache_name: default.cache_name,
         is_redirected: network.is_redirected(),
         client_tls: default.client_tls,
         interception: default.interception,
@@ -107,6 +107,11 @@ pub fn new_settings(settings: &Settings, users: Option<UserBook>) -> NewSettings
         purge_from: settings.access.purge_from.clone(),
         negative_lifetime: settings.disk.negative_lifetime.as_secs(),
     }
+}
+
+fn compression(disk: &DiskCache) -> Compression {
+    let (codings, types) = (disk.compress.clone(), disk.compress_types.clone());
+    Compression { codings, least: disk.compress_min.0, types }
 }
 
 fn compiled(rules: &RuleList) -> OperatorRules {
@@ -137,6 +142,7 @@ fn upstream_settings(settings: &Settings) -> UpstreamSettings {
         limits: message_limits(settings),
         parents: default.parents,
         tls: default.tls,
+        fleet: default.fleet,
         lookups: default.lookups,
         lookups_per_client: default.lookups_per_client,
     }

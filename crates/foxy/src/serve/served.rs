@@ -105,6 +105,7 @@ fn status(
         is_stopping: Cell::new(false),
         dashboard: Rc::new(dashboard),
         whatif: Arc::clone(&running.whatif),
+        fleet: running.fleet.clone(),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
+use crate::serve::fleet::{self, FleetView};
 use crate::serve::fleet_purges::FleetPurgeFacts;
 use crate::serve::otlp::OtlpCounts;
 use crate::serve::process;
@@ -105,6 +106,8 @@ pub struct ProxyStatus {
     pub is_stopping: Cell<bool>,
     pub dashboard: Rc<Dashboard>,
     pub whatif: Arc<WhatIf>,
+    /// The state of the fleet, if foxy is a node of a fleet.
+    pub fleet: Option<FleetView>,
     pub fleet_purges: FleetPurgeFacts,
 }
 
@@ -224,6 +227,9 @@ impl Operated for ProxyStatus {
         if let Some(keeper) = &self.acme {
             keeper.expose(&mut exposition);
         }
+        if let Some(view) = &self.fleet {
+            view.expose(&mut exposition);
+        }
         if let Some(queue) = &self.log {
             exposition.access_log(queue);
         }
@@ -245,6 +251,7 @@ impl Operated for ProxyStatus {
             DataRequest::Live => self.dashboard.live(self.facts()),
             DataRequest::Configuration => self.reloader.configuration(),
             DataRequest::WhatIf => json!(self.whatif.report(&self.proxy)),
+            DataRequest::Fleet => fleet::as_json(self.fleet.as_ref(), &self.proxy),
             other => return Box::pin(self.dashboard.storage(other)),
         };
         Box::pin(std::future::ready(Some(value)))

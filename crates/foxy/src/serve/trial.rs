@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
-use crate::serve::{access_log, acme, listeners, origins, otlp, parents, stores};
+use crate::serve::{access_log, acme, fleet, listeners, origins, otlp, parents, stores};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
@@ -33,13 +33,14 @@ pub struct Finding {
 /// Returns everything that a start with these settings would report.
 pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let (network, access) = (&settings.network, &settings.access);
-    let mut findings = listeners::try_out(network);
+    let mut findings = listeners::try_out(network, &settings.fleet.listen);
     let error = |key, message: String| Finding { key, severity: Severity::Error, message };
     let failed = |key, failure: Failure| error(key, failure.to_string());
     findings.extend(access_log::try_out(settings).map_err(|f| failed("access-log", f)).err());
     findings.extend(
         tls::origin_tls(&network.origin_ca, None).map_err(|f| failed("origin-ca", f)).err(),
     );
+    findings.extend(fleet::open(settings).map_err(|f| failed("fleet.node", f)).err());
     findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
     findings.extend(otlp::try_out(settings).map_err(|f| failed("otlp", f)).err());
     if settings.has_certificates() {

@@ -51,6 +51,10 @@ impl Welcome<'_> {
                     let mode = self.settings.network.transparent_mode;
                     row("transparent", format!("{address} ({mode})"));
                 }
+                ListenerKind::Nodes => {
+                    let name = self.settings.fleet.node.as_deref().unwrap_or_default();
+                    row("fleet", format!("{} (node {name})", url("https", address)));
+                }
             }
         }
         for parent in self.parents {

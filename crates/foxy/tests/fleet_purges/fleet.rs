@@ -137,10 +137,10 @@ impl Fleet {
         running.map(|node| node.get(url).cache_status().to_owned()).collect()
     }
 
-    /// Requests a URL at each node until all answer from their caches.
+    /// Requests a URL at each node until the owner answers all nodes from its cache.
     pub fn warm(&self, url: &str) {
         until("hits at all nodes", || {
-            self.get_all(url).iter().all(|status| status.starts_with("foxy; hit")).then_some(())
+            self.get_all(url).iter().all(|status| status.contains("; hit")).then_some(())
         });
     }
 }

@@ -72,7 +72,7 @@ fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
     assert!(status.ends_with("detail=purge-engine-away"), "{status}");
     until("the end of the leases", || {
         let statuses = fleet.get_all(&url);
-        statuses.iter().all(|status| status.ends_with("detail=no-lease")).then_some(())
+        statuses.iter().all(|status| status.contains("detail=no-lease")).then_some(())
     });
     let answer = fleet.purge(1, &url);
     assert_eq!(answer.status, 503);
@@ -89,7 +89,8 @@ fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
 fn every_node_validates_after_entries_were_taken_out_of_the_log() {
     let Some(redis) = redis("lost entries of a fleet's log") else { return };
     let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
-    let urls = [origin.url("/x"), origin.url("/y")];
+    // Each node owns some of these URLs.
+    let urls: Vec<_> = (0..12).map(|number| origin.url(&format!("/{number}"))).collect();
     for url in &urls {
         fleet.purge(0, url);
         fleet.warm(url);
@@ -99,7 +100,7 @@ fn every_node_validates_after_entries_were_taken_out_of_the_log() {
     assert!(redis.remove(position), "the last entry was there");
     let is_validated = |status: &String| {
         status.contains("fwd-status=304")
-            && (status.ends_with("detail=broken-chain") || status.ends_with("detail=no-lease"))
+            && (status.contains("detail=broken-chain") || status.contains("detail=no-lease"))
     };
     for node in fleet.nodes.iter().flatten() {
         until("a new chain", || {
@@ -109,7 +110,7 @@ fn every_node_validates_after_entries_were_taken_out_of_the_log() {
     fleet.wait_for_leases();
     for url in &urls {
         let statuses = fleet.get_all(url);
-        assert!(statuses.iter().all(is_validated), "{statuses:?}");
+        assert!(is_validated(&statuses[0]), "the owner answers all nodes: {statuses:?}");
         fleet.warm(url);
     }
 }

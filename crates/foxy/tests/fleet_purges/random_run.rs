@@ -76,7 +76,7 @@ impl Run {
             self.findings.lock().expect("sound").push(text);
         }
         match status {
-            status if status.starts_with("foxy; hit") => add(&self.counts.hits),
+            status if status.contains("; hit") => add(&self.counts.hits),
             status if status.contains("fwd-status=304") => add(&self.counts.validated),
             _ => {}
         }

@@ -248,6 +248,7 @@ pub fn address_after(message: &str, name: &str) -> SocketAddr {
 pub struct Response {
     pub status: u16,
     /// Values of fields by lower-case name. If a name is repeated, contains the last value.
+    /// `Cache-Status` is a list: contains all its values, separated by commas.
     pub fields: BTreeMap<String, String>,
     /// All bytes after the head.
     pub body: String,
@@ -267,8 +268,16 @@ impl Response {
         let mut lines = head.split("\r\n");
         let status =
             lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
-        let fields = lines.filter_map(|line| line.split_once(": "));
-        let fields = fields.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        let mut fields = BTreeMap::<String, String>::new();
+        for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+            let known = fields.entry(name.to_lowercase()).or_default();
+            if name.eq_ignore_ascii_case("cache-status") && !known.is_empty() {
+                known.push_str(", ");
+            } else {
+                known.clear();
+            }
+            known.push_str(value);
+        }
         Self { status, fields, body: body.to_owned() }
     }
 }

@@ -15,7 +15,9 @@ use foxy_http::{Headers, ResponseHead};
 use foxy_store::Key;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
+use http::header::InvalidHeaderValue;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -187,8 +189,19 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.pace()
     }
 
+    fn cache_status(&self, outcome: CacheStatus) -> Result<HeaderValue, InvalidHeaderValue> {
+        let status = self.out.borrow().progress.cache_status(outcome);
+        HeaderValue::try_from(status.to_string())
+    }
+
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {
-        let mut head = head_of(opening.status, opening.headers);
+        let told = self.out.borrow().progress.told(opening.outcome);
+        // A node of the fleet also receives the tags, by which it purges its copies.
+        let fields = match told {
+            None => tags::for_client(opening.headers),
+            Some(_) => Cow::Borrowed(opening.headers),
+        };
+        let mut head = head_with(opening.status, &fields);
         let own = head.headers_mut();
         if let Some(age) = opening.age {
             own.append("age", HeaderValue::from(age));
@@ -196,8 +209,11 @@ impl<'a> Http2Sender<'a> {
         if opening.varies {
             own.append("vary", HeaderValue::from_static("Accept-Encoding"));
         }
-        if let Ok(outcome) = HeaderValue::try_from(opening.outcome.to_string()) {
+        if let Ok(outcome) = self.cache_status(opening.outcome) {
             own.append("cache-status", outcome);
+        }
+        if let Some(Ok(told)) = told.map(|told| HeaderValue::try_from(told.to_string())) {
+            own.append(HeaderName::from_static("foxy-fleet"), told);
         }
         let timing = self.out.borrow().progress.server_timing(opening.outcome);
         if let Some(timing) = timing.and_then(|timing| HeaderValue::try_from(timing).ok()) {
@@ -317,9 +333,13 @@ impl<'a> Http2Sender<'a> {
 
 /// Creates an HTTP/2 response head from a status and end-to-end header fields.
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
+    head_with(status, &tags::for_client(fields))
+}
+
+fn head_with(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    *head.headers_mut() = fields_of(&tags::for_client(fields));
+    *head.headers_mut() = fields_of(fields);
     head
 }
 

@@ -85,6 +85,8 @@ pub(crate) struct SharedByStreams {
     inside: Option<Rc<Inside>>,
     /// The client's certificate and the server name of the client's TLS handshake.
     presented: Option<Rc<HandshakeFacts>>,
+    /// Position of the node of the fleet that is the client. `None` for every other client.
+    node: Option<usize>,
 }
 
 /// State that the tasks of a connection's streams share.
@@ -186,6 +188,7 @@ pub(crate) async fn serve(
         reached: connection.stream.with_socket(|socket| socket.local_addr()).ok(),
         inside: connection.inside.clone().map(Rc::new),
         presented: connection.presented.clone(),
+        node: connection.node,
     };
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));

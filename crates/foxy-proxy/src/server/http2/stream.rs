@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    SharedByStreams { peer, scheme, reached, inside, presented }: SharedByStreams,
+    SharedByStreams { peer, scheme, reached, inside, presented, node }: SharedByStreams,
     received: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
     open: OpenStream,
@@ -65,8 +65,8 @@ pub(crate) async fn serve(
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let (inside, presented) = (inside.as_deref(), presented.as_deref());
-            let stream =
-                Http2Stream { out: &out, body: &mut body, scheme, reached, inside, presented };
+            let (out, body) = (&out, &mut body);
+            let stream = Http2Stream { out, body, scheme, reached, inside, presented, node };
             let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {
@@ -91,18 +91,29 @@ pub(crate) async fn serve(
     let mut out = out.into_inner();
     if out.poll_given_up(&mut Context::from_waker(Waker::noop())).is_ready() {
         worker.counters.add(Counter::Http2Resets, 1);
-        open.given_up();
+        // A node cancels many requests if many of its own clients leave.
+        if node.is_none() {
+            open.given_up();
+        }
     }
     // If the answer is complete, this call does nothing. The HTTP/2 library then only refuses the
     // unread bytes of the request, which are not needed (RFC 9113 §8.1).
-    out.reset(match ended {
+    out.reset(reason_of(&ended));
+    if node.is_some() && parts.method == http::Method::OPTIONS {
+        return log.forget();
+    }
+    log.end(&ended, bytes, false);
+}
+
+/// Returns the reason for the reset of a stream whose answer is not complete.
+const fn reason_of(ended: &Ended) -> Reason {
+    match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
         Ended::Aborted(Aborted::Source) | Ended::Answered(..) | Ended::Intercepted(..) => {
             Reason::INTERNAL_ERROR
         }
-    });
-    log.end(&ended, bytes, false);
+    }
 }
 
 /// Waits for the end of a body that was announced with length 0. Fails if the client sends bytes

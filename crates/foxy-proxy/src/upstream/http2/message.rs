@@ -1,7 +1,6 @@
 //! Converts requests and responses between foxy's types and the types of the HTTP/2 library. It
 //! refuses the same messages as the HTTP/1.1 decoder, and does no IO.
 
-use crate::upstream::dial::Origin;
 use bytes::Bytes;
 use foxy_http::{
     BodyLength, DecodeError, Headers, Limits, Method, ResponseHead, Version,
@@ -27,7 +26,7 @@ const OF_HTTP1: [&str; 8] = [
 /// does not allow. The HTTP/2 library cannot represent such bytes, so the proxy sends the request
 /// unchanged over HTTP/1.1.
 pub(crate) fn request(
-    origin: &Origin,
+    scheme: foxy_http::Scheme,
     method: &Method,
     target: &Bytes,
     headers: &Headers,
@@ -39,7 +38,7 @@ pub(crate) fn request(
         return None;
     }
     let uri = Uri::builder()
-        .scheme(Scheme::try_from(origin.scheme.as_str()).ok()?)
+        .scheme(Scheme::try_from(scheme.as_str()).ok()?)
         .authority(Authority::try_from(authority).ok()?)
         .path_and_query(path)
         .build()

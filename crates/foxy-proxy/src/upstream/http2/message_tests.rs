@@ -1,15 +1,14 @@
 //! Tests the conversion between foxy's messages and the messages of the HTTP/2 library.
 
 use super::*;
-use crate::upstream::{ChosenBy, Scheme};
 
 fn lines(lines: &[(&str, &str)]) -> Headers {
     lines.iter().map(|&(name, value)| (name, value.as_bytes())).collect()
 }
 
 fn asked(target: &'static str, fields: &[(&str, &str)], body: BodyLength) -> Option<Request<()>> {
-    let origin = Origin::new(Scheme::Https, "10.0.0.1", 443, ChosenBy::Operator);
-    request(&origin, &Method::Get, &Bytes::from_static(target.as_bytes()), &lines(fields), body)
+    let scheme = foxy_http::Scheme::Https;
+    request(scheme, &Method::Get, &Bytes::from_static(target.as_bytes()), &lines(fields), body)
 }
 
 fn answered(status: u16, fields: &[(&str, &str)]) -> Response<()> {

@@ -41,6 +41,7 @@ files! {
     "charts.js": SCRIPT,
     "elements.js": SCRIPT,
     "explain.js": SCRIPT,
+    "fleet.js": SCRIPT,
     "histogram.js": SCRIPT,
     "main.js": SCRIPT,
     "map.js": SCRIPT,

@@ -32,6 +32,8 @@ pub enum DataRequest {
     Configuration,
     /// The hits of other cache sizes and policies.
     WhatIf,
+    /// The nodes of the fleet.
+    Fleet,
     /// The map of a store, if it is newer than `after`.
     Map { store: usize, after: WallTime },
     /// The snapshots of a store's map that are newer than `after`.
@@ -60,6 +62,7 @@ impl DataRequest {
             "/data/live" => Some(Self::Live),
             "/data/settings" => Some(Self::Configuration),
             "/data/whatif" => Some(Self::WhatIf),
+            "/data/fleet" => Some(Self::Fleet),
             "/data/map" => Some(Self::Map { store: store?, after: after()? }),
             "/data/map-history" => Some(Self::MapHistory { store: store?, after: after()? }),
             "/data/segment" => {
@@ -122,7 +125,10 @@ impl Dashboard {
                 }
                 None => Some(objects::search_memory(&self.proxy, &search)),
             },
-            DataRequest::Live | DataRequest::Configuration | DataRequest::WhatIf => None,
+            DataRequest::Live
+            | DataRequest::Configuration
+            | DataRequest::WhatIf
+            | DataRequest::Fleet => None,
         }
     }
 }

@@ -34,4 +34,9 @@ settings! {
 
     /// Files in PEM with the certificate authorities of the nodes' certificates.
     ca: given Vec<PathBuf> = "fleet.ca" flag "fleet-ca", Files, Fixed();
+
+    /// From this number of requests per second for a URL on, nodes other than the owner keep a
+    /// copy of its response in memory.
+    hot_rate: given usize = "fleet.hot-rate" flag "fleet-hot-rate",
+        count(1, 1_000_000), Fixed("50");
 }

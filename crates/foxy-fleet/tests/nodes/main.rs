@@ -1,0 +1,5 @@
+//! Tests three nodes of a fleet, with real connections between them.
+
+mod bench;
+mod owners;
+mod strangers;

@@ -1,0 +1,325 @@
+//! Asks another node of the fleet for a response, if that node owns the cache key. The owner
+//! fetches and stores the response. If neither the owner nor the second node of the key's order
+//! answers, the caller fetches the response itself.
+
+use crate::answer::stream::{self, Source, Streamed, StreamedHead};
+use crate::answer::transaction::Transaction;
+use crate::core::{Counter, ForwardReason};
+use crate::fill::outgoing;
+use crate::fill::request::{OriginHead, Times, known_length};
+use crate::fill::tee::Tee;
+use crate::lookup::Lookup;
+use crate::request::exchange::FleetRole;
+use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
+use crate::upstream::fleet::{ChosenNode, FIELD, SECOND, STORED, Told};
+use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
+use foxy_base::{WallTime, clock};
+use foxy_http::{BodyLength, ResponseHead, strip_hop_by_hop};
+use std::future::pending;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// Number of nodes that a request asks: the owner and the second.
+const MAX_ASKED: usize = 2;
+
+/// Interval of checks whether a node that has not answered yet is lost.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Status of the interim response with which a node tells that it waits for the origin (RFC 2518
+/// §10.1). Another node then need not be asked.
+const WAITS_FOR_ORIGIN: u16 = 102;
+
+/// Status with which a node tells that it has no stored response (RFC 9111 §5.2.1.7).
+const NOT_STORED: u16 = 504;
+
+/// A node that was asked, and that has not answered yet.
+struct AskedNode {
+    number: usize,
+    asked: Instant,
+    /// Time of the request on the steady clock.
+    requested: WallTime,
+    /// Time when another node is asked too.
+    patience_ends: Option<Instant>,
+    /// True if the node may answer only with a stored response, because another node is slow.
+    is_hedge: bool,
+    /// True once the node has told that it waits for the origin.
+    waits_for_origin: bool,
+    exchange: Box<UpstreamExchange>,
+}
+
+/// The head of a node's answer, with the exchange that has the body.
+struct NodeAnswer {
+    exchange: Box<UpstreamExchange>,
+    head: ResponseHead,
+    length: BodyLength,
+    told: Told,
+    times: Times,
+    /// True if the second node of the key's order answered.
+    is_second: bool,
+}
+
+/// Answers with the response of another node, if the look-up in this node's cache found no answer.
+/// Returns `None` if this node must fetch the response itself. If another node has sent the
+/// request, tells that node that this node waits for the origin.
+pub(crate) async fn answer(
+    transaction: &mut Transaction<'_, '_>,
+    looked: &Lookup,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let (reason, is_miss) = match looked {
+        Lookup::Miss { reason, .. } => (*reason, true),
+        Lookup::Refresh { .. } => (ForwardReason::Stale, false),
+        Lookup::Refused => (ForwardReason::UriMiss, false),
+        Lookup::Answered(_) | Lookup::Lost(_) => return Ok(None),
+    };
+    let scheme = match wanted.role {
+        FleetRole::MayAsk(scheme) => scheme,
+        FleetRole::Asked if is_miss => {
+            transaction.sender.head(&ResponseHead::new(WAITS_FOR_ORIGIN)).await?;
+            return Ok(None);
+        }
+        FleetRole::Asked | FleetRole::Alone => return Ok(None),
+    };
+    let Some(link) = &worker.settings().upstream.fleet else { return Ok(None) };
+    let mut asking = Asking { transaction, link, scheme, tried: Vec::new(), open: Vec::new() };
+    let answer = asking.first().await;
+    let has_tried = !asking.tried.is_empty();
+    match answer {
+        Some(answer) => send(transaction, answer, reason).await.map(Some),
+        None => {
+            worker.counters.add(Counter::FleetFallbacks, has_tried.into());
+            Ok(None)
+        }
+    }
+}
+
+/// The attempts of one request to get an answer from another node.
+struct Asking<'a, 'b, 'client> {
+    transaction: &'a Transaction<'b, 'client>,
+    link: &'a FleetLink,
+    scheme: Scheme,
+    /// The nodes that had to answer so far.
+    tried: Vec<usize>,
+    /// The nodes that have not answered yet, at most [`MAX_ASKED`].
+    open: Vec<AskedNode>,
+}
+
+impl Asking<'_, '_, '_> {
+    /// Returns the first useful answer of a node. Returns `None` if no node gives a useful answer.
+    async fn first(&mut self) -> Option<NodeAnswer> {
+        loop {
+            if self.open.is_empty() && !self.ask_another() {
+                return None;
+            }
+            let patience_ends = self.open[0].patience_ends.filter(|_| self.open.len() == 1);
+            if self.open.iter().all(|asked| asked.is_hedge) && self.ask_another() {
+                continue;
+            }
+            tokio::select! {
+                biased;
+                (at, event) = first_event(&mut self.open) => {
+                    if let Ok(HeadEvent::Continue | HeadEvent::Interim(_)) = event {
+                        let asked = &mut self.open[at];
+                        (asked.waits_for_origin, asked.patience_ends) = (true, None);
+                        continue;
+                    }
+                    let asked = self.open.swap_remove(at);
+                    if let Some(answer) = self.judged(asked, event) {
+                        return Some(answer);
+                    }
+                }
+                () = until(patience_ends) => {
+                    self.open[0].patience_ends = None;
+                    self.hedge();
+                }
+                () = sleep(CHECK_INTERVAL) => {
+                    self.open.retain(|asked| !self.link.fleet.is_lost(asked.number));
+                }
+            }
+        }
+    }
+
+    /// Asks the next node of the key's order. Returns false if there is none to ask.
+    fn ask_another(&mut self) -> bool {
+        let Some(chosen) = self.next_node() else { return false };
+        let mark = (!self.tried.is_empty()).then_some(SECOND);
+        self.tried.push(chosen.number);
+        self.ask(chosen, mark);
+        true
+    }
+
+    /// Asks the next node of the key's order for a stored response. The first node may still
+    /// answer.
+    fn hedge(&mut self) {
+        if let Some(chosen) = self.next_node() {
+            self.transaction.worker.counters.add(Counter::FleetHedges, 1);
+            self.ask(chosen, Some(STORED));
+        }
+    }
+
+    fn next_node(&self) -> Option<ChosenNode> {
+        let key = &self.transaction.wanted.key.text;
+        let chosen = || self.link.fleet.choose(key, &self.tried);
+        (self.tried.len() < MAX_ASKED).then(chosen).flatten()
+    }
+
+    fn ask(&mut self, ChosenNode { number, patience }: ChosenNode, mark: Option<&str>) {
+        let Transaction { worker, wanted, .. } = *self.transaction;
+        let body = RequestBody::none();
+        let mut request = outgoing::forwarded(worker, wanted.head, wanted.origin.clone(), body);
+        request.headers.retain(|name, _| !forwarding_fields::is_named(name));
+        if let Some(mark) = mark {
+            request.headers.append(FIELD, mark);
+        }
+        let exchange = worker.upstream.exchange(request).asked_by(wanted.client);
+        let asked = Instant::now();
+        self.open.push(AskedNode {
+            number,
+            asked,
+            requested: clock::steady(),
+            patience_ends: patience.map(|patience| asked + patience),
+            is_hedge: mark == Some(STORED),
+            waits_for_origin: false,
+            exchange: Box::new(exchange.to_node(self.link, number, self.scheme)),
+        });
+        worker.counters.add(Counter::FleetRequests, 1);
+    }
+
+    /// Returns the answer of a node, if the client may receive it.
+    fn judged(
+        &self,
+        asked: AskedNode,
+        event: Result<HeadEvent, UpstreamError>,
+    ) -> Option<NodeAnswer> {
+        let counters = &self.transaction.worker.counters;
+        let (mut head, length) = match event {
+            Ok(HeadEvent::Final(head, length)) => (head, length),
+            Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => return None,
+            Err(error) => {
+                if matches!(error, UpstreamError::Connect(_) | UpstreamError::NoResponse) {
+                    self.link.fails(counters, asked.number);
+                }
+                return None;
+            }
+        };
+        let told = Told::read(&head.headers)?;
+        head.headers.remove(FIELD);
+        let took = (!asked.waits_for_origin).then(|| asked.asked.elapsed());
+        self.link.fleet.answered(asked.number, took, told);
+        if told.is_busy {
+            counters.add(Counter::FleetBusy, 1);
+            return None;
+        }
+        if asked.is_hedge && head.status == NOT_STORED {
+            return None;
+        }
+        let is_second = self.tried.first() != Some(&asked.number);
+        let (exchange, times) = (asked.exchange, Times::until_now(asked.requested));
+        let answer = NodeAnswer { exchange, head, length, told, times, is_second };
+        (!told.has_failed).then_some(answer)
+    }
+}
+
+/// Waits for the first event of the answers, and returns the position of its node.
+async fn first_event(open: &mut [AskedNode]) -> (usize, Result<HeadEvent, UpstreamError>) {
+    match open {
+        [one] => (0, one.exchange.head().await),
+        [one, two] => tokio::select! {
+            event = one.exchange.head() => (0, event),
+            event = two.exchange.head() => (1, event),
+        },
+        _ => pending().await,
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
+    }
+}
+
+/// Sends the answer of a node to the client. Keeps a copy in memory if many requests ask for it.
+async fn send(
+    transaction: &mut Transaction<'_, '_>,
+    answer: NodeAnswer,
+    reason: ForwardReason,
+) -> Result<Answered, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let NodeAnswer { mut exchange, mut head, length, told, times, is_second } = answer;
+    let state = head.headers.tokens("cache-status").last().map(OwnersState::of).unwrap_or_default();
+    worker.counters.add(Counter::FleetHits, (state != OwnersState::Fetched).into());
+    transaction.sender.answered_by(exchange.responder());
+    strip_hop_by_hop(&mut head.headers);
+    worker.add_via(head.version, &mut head.headers);
+    if !wanted.options.head_only && head.status != 304 {
+        head.headers.remove("content-length");
+    }
+    let hot_rate = worker.settings().upstream.fleet.as_ref().map(|link| link.fleet.hot_rate());
+    let is_hot = hot_rate.is_some_and(|rate| told.rate >= rate) && state != OwnersState::Stale;
+    let origin = OriginHead { head, length: known_length(length), times };
+    let copy = |watch| Tee::copy(worker, &wanted.key, wanted.head, &origin, watch);
+    let mut tee = is_hot.then(|| copy(transaction.watch())).flatten();
+    worker.counters.add(Counter::FleetCopies, tee.is_some().into());
+    let outcome = CacheStatus::Forwarded {
+        reason,
+        status: Some(origin.head.status),
+        stored: tee.is_some(),
+        collapsed: false,
+        detail: Some(if is_second { "second" } else { "owner" }),
+    };
+    let (head, length) = (&origin.head, origin.length);
+    let streamed = StreamedHead { head, wire: None, length, age: None, outcome };
+    let begun = streamed.begin(worker, transaction.sender, wanted.options);
+    let source = Source::Exchange(&mut exchange, tee.as_mut());
+    match stream::carry(worker, transaction.sender, wanted.options, begun, source).await? {
+        Streamed::Whole(answered) => Ok(answered),
+        Streamed::LeftBehind(_) => Err(Aborted::Source),
+    }
+}
+
+/// Where the owner's answer comes from, as its part of `Cache-Status` tells (RFC 9211 §2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum OwnersState {
+    /// The owner has fetched or validated the response.
+    #[default]
+    Fetched,
+    /// The owner had a fresh response.
+    Fresh,
+    /// The owner had a stale response, or a response that a purge has made stale.
+    Stale,
+}
+
+impl OwnersState {
+    fn of(member: &[u8]) -> Self {
+        let parameters = || member.split(|byte| *byte == b';').skip(1).map(<[u8]>::trim_ascii);
+        let is_stale = parameters().any(|it| it.starts_with(b"ttl=-") || it == b"ttl=0");
+        match parameters().any(|parameter| parameter == b"hit") {
+            true if is_stale => Self::Stale,
+            true => Self::Fresh,
+            false if is_stale => Self::Stale,
+            false => Self::Fetched,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owners_part_of_the_answer_tells_its_state() {
+        for (member, expected) in [
+            ("foxy-b; hit; ttl=5", OwnersState::Fresh),
+            ("foxy-b;hit", OwnersState::Fresh),
+            ("foxy-b; hit; ttl=-5; detail=max-stale", OwnersState::Stale),
+            ("foxy-b; hit; ttl=0", OwnersState::Stale),
+            ("foxy-b; fwd=stale; ttl=-5", OwnersState::Stale),
+            ("foxy-b; fwd=stale; fwd-status=304; ttl=9", OwnersState::Fetched),
+            ("foxy-b; fwd=uri-miss; detail=hit", OwnersState::Fetched),
+            ("hit; fwd=stale", OwnersState::Fetched),
+        ] {
+            assert_eq!(OwnersState::of(member.as_bytes()), expected, "{member}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Tells the other nodes of the fleet that an unsafe request, such as POST, has changed a URL. They
+//! may store responses of the URL, which they remove (RFC 9111 §4.4).
+
+use crate::fill::outgoing;
+use crate::request::Wanted;
+use crate::request::exchange::FleetRole;
+use crate::upstream::fleet::Fleet;
+use crate::upstream::{
+    BodyEvent, FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamRequest,
+};
+use crate::worker::Worker;
+use foxy_http::{Headers, Method};
+use futures_util::future::join_all;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Time limit for the answers of the other nodes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Lets all nodes that are not lost remove the stored responses of a URL. Waits for their answers,
+/// but not longer than [`PATIENCE`].
+pub(crate) async fn to_forget(worker: &Worker, wanted: &Wanted<'_>) {
+    let FleetRole::MayAsk(scheme) = wanted.role else { return };
+    let Some(link) = &worker.settings().upstream.fleet else { return };
+    let told = others(&*link.fleet).map(|number| tell(worker, wanted, link, scheme, number));
+    // A node that does not answer may serve old responses until they are stale.
+    let _ = timeout(PATIENCE, join_all(told)).await;
+}
+
+fn others(fleet: &dyn Fleet) -> impl Iterator<Item = usize> {
+    let all = 0..fleet.nodes().len();
+    all.filter(move |number| *number != fleet.own() && !fleet.is_lost(*number))
+}
+
+async fn tell(
+    worker: &Worker,
+    wanted: &Wanted<'_>,
+    link: &FleetLink,
+    scheme: Scheme,
+    number: usize,
+) -> Result<(), UpstreamError> {
+    let mut headers = Headers::new();
+    headers.append("Host", wanted.head.authority().unwrap_or_default());
+    let request = UpstreamRequest {
+        origin: wanted.origin.clone(),
+        method: Method::Other("PURGE".into()),
+        target: outgoing::target(wanted.head),
+        headers,
+        body: RequestBody::none(),
+    };
+    let mut exchange = worker.upstream.exchange(request).to_node(link, number, scheme);
+    while !matches!(exchange.head().await?, HeadEvent::Final(..)) {}
+    while !matches!(exchange.next().await?, BodyEvent::End) {}
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The fleet of this node (`upstream::fleet`), with the TLS settings for connections to its nodes.
+
+use crate::core::counters::{Counter, Counters};
+use crate::upstream::fleet::Fleet;
+use crate::upstream::tls::OriginTls;
+use std::sync::Arc;
+
+/// The fleet of this node, and the TLS settings with which the proxy connects to other nodes.
+#[derive(Clone, Debug)]
+pub struct FleetLink {
+    /// The members.
+    pub fleet: Arc<dyn Fleet>,
+    /// This node's certificate, and the authorities of the other nodes' certificates.
+    pub tls: OriginTls,
+}
+
+impl FleetLink {
+    /// Returns the name of this node in `CDN-Loop` (RFC 8586).
+    pub(crate) fn loop_id(&self) -> String {
+        format!("foxy-{}", self.fleet.nodes()[self.fleet.own()].name)
+    }
+
+    /// Records that a node failed, and counts nodes that are lost.
+    pub(crate) fn fails(&self, counters: &Counters, number: usize) {
+        counters.add(Counter::FleetNodesLost, self.fleet.fails(number).into());
+    }
+
+    /// Records that a node did not answer a ping, and counts nodes that are lost.
+    pub(crate) fn misses_ping(&self, counters: &Counters, number: usize) {
+        counters.add(Counter::FleetNodesLost, self.fleet.misses_ping(number).into());
+    }
+}

@@ -1,0 +1,155 @@
+//! The *fleet*: several foxy processes, its *nodes*, that share one cache. Each cache key has an
+//! *owner*, the node that fetches and stores the key's responses. This module has the interface to
+//! the code that knows the members, and the field with which nodes speak to each other.
+
+pub(crate) mod link;
+pub(crate) mod nodes;
+
+use foxy_base::Instant;
+use foxy_http::Headers;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Name of the field with which nodes speak to each other. It counts only on connections between
+/// nodes. The proxy removes the field from all other messages.
+pub(crate) const FIELD: &str = "Foxy-Fleet";
+
+/// The field's value in a request to the second node of a key's order.
+pub(crate) const SECOND: &str = "second";
+
+/// The field's value in a request for a stored response only, while another node is slow.
+pub(crate) const STORED: &str = "stored";
+
+/// A node of the fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetNode {
+    /// The name, which the node's certificate contains as a DNS name.
+    pub name: Arc<str>,
+    /// Host where other nodes reach the node. An IPv6 address has brackets.
+    pub host: String,
+    /// TCP port where other nodes reach the node.
+    pub port: u16,
+}
+
+/// The node to ask for the response of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenNode {
+    /// Position of the node among all nodes.
+    pub number: usize,
+    /// If the node gives no answer for this time, another node is asked too. `None` if the node
+    /// has not answered often enough to know its usual time.
+    pub patience: Option<Duration>,
+}
+
+/// What a node tells another node with an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Number of requests of other nodes in progress at the node.
+    pub load: u32,
+    /// Number of requests per second that the nodes send for the key.
+    pub rate: u32,
+    /// True if the node has too many requests in progress, so another node must answer.
+    pub is_busy: bool,
+    /// True if the answer is an error of the node itself.
+    pub has_failed: bool,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { load, rate, is_busy, has_failed } = self;
+        write!(f, "load={load}, rate={rate}")?;
+        f.write_str(if *is_busy { ", busy" } else { "" })?;
+        f.write_str(if *has_failed { ", failed" } else { "" })
+    }
+}
+
+impl Told {
+    /// Reads the field of an answer. Returns `None` if the answer lacks the field, so that it does
+    /// not come from a node. Ignores parts that a newer foxy may have added.
+    pub(crate) fn read(headers: &Headers) -> Option<Self> {
+        headers.get(FIELD)?;
+        let mut told = Self::default();
+        for part in headers.tokens(FIELD).filter_map(|part| std::str::from_utf8(part).ok()) {
+            match part.split_once('=') {
+                Some(("load", digits)) => told.load = digits.parse().unwrap_or_default(),
+                Some(("rate", digits)) => told.rate = digits.parse().unwrap_or_default(),
+                None if part == "busy" => told.is_busy = true,
+                None if part == "failed" => told.has_failed = true,
+                _ => {}
+            }
+        }
+        Some(told)
+    }
+}
+
+/// The members of a fleet and their state. All workers share it.
+pub trait Fleet: fmt::Debug + Send + Sync {
+    /// Returns all nodes.
+    fn nodes(&self) -> &[FleetNode];
+
+    /// Returns the position of this node.
+    fn own(&self) -> usize;
+
+    /// Returns the positions of the owner of a key and of the node that follows in its order,
+    /// without the nodes that are lost.
+    fn order(&self, key: &[u8]) -> [Option<usize>; 2];
+
+    /// Chooses the node to ask for a key, without the nodes `tried`. Returns `None` if this node
+    /// must fetch the response itself.
+    fn choose(&self, key: &[u8], tried: &[usize]) -> Option<ChosenNode>;
+
+    /// Returns true if a node is lost: it accepts no connections or answers no pings.
+    fn is_lost(&self, number: usize) -> bool;
+
+    /// Records an answer. Its head came after the time `took`, or `took` is `None` if the node had
+    /// to wait for the origin.
+    fn answered(&self, number: usize, took: Option<Duration>, told: Told);
+
+    /// Records the answer to a ping.
+    fn pinged(&self, number: usize, told: Told);
+
+    /// Records that a node did not answer a ping. Returns true if the node is lost now and was not
+    /// lost before.
+    fn misses_ping(&self, number: usize) -> bool;
+
+    /// Records that a node accepted no connection, or broke a connection off. Returns true if the
+    /// node was not lost before.
+    fn fails(&self, number: usize) -> bool;
+
+    /// Begins a request of another node for a key, and returns what the answer tells this node.
+    /// The caller must call [`Self::end`] later.
+    fn begin(&self, key: &[u8], now: Instant) -> Told;
+
+    /// Ends a request of another node.
+    fn end(&self);
+
+    /// Returns the number of requests of other nodes in progress.
+    fn load(&self) -> u32;
+
+    /// Returns the number of requests per second from which on all nodes keep copies of a key's
+    /// response in memory.
+    fn hot_rate(&self) -> u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_understand_what_they_tell() {
+        for told in [
+            Told::default(),
+            Told { load: 12, rate: 40, is_busy: true, has_failed: false },
+            Told { load: 0, rate: u32::MAX, is_busy: false, has_failed: true },
+        ] {
+            let mut headers = Headers::new();
+            headers.append(FIELD, told.to_string());
+            assert_eq!(Told::read(&headers), Some(told));
+        }
+        let mut headers = Headers::new();
+        assert_eq!(Told::read(&headers), None);
+        headers.append(FIELD, "load=x, new=1, newer");
+        assert_eq!(Told::read(&headers), Some(Told::default()));
+    }
+}

@@ -1,0 +1,83 @@
+//! Connections to the other nodes of the fleet (`upstream::fleet`), and the pings that find out which
+//! nodes are lost. Nodes speak HTTP/2 over TLS, and both sides present a certificate.
+
+use crate::core::counters::Counters;
+use crate::core::places::ClientBlock;
+use crate::core::transport::Transport;
+use crate::upstream::client::{UpstreamClient, UpstreamCore, UpstreamRequest};
+use crate::upstream::dial::Origin;
+use crate::upstream::dialled::{DialedProtocol, Dialled};
+use crate::upstream::error::{ConnectError, TlsError};
+use crate::upstream::exchange::{BodyEvent, HeadEvent};
+use crate::upstream::fleet::Told;
+use crate::upstream::fleet::link::FleetLink;
+use crate::upstream::route::Route;
+use crate::upstream::sending::RequestBody;
+use bytes::Bytes;
+use foxy_http::{Headers, Method, Scheme};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Time between two pings of a node.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+
+impl UpstreamCore {
+    /// Opens a connection to a node. Its certificate must contain the node's name.
+    pub(crate) async fn dial_node(
+        &self,
+        origin: &Origin,
+        number: usize,
+        asks: Option<ClientBlock>,
+    ) -> Result<Dialled, ConnectError> {
+        let link = self.settings.fleet.as_ref().ok_or(ConnectError::Failed)?;
+        let (stream, limit) = self.dialer().dial_tcp(origin, asks, None).await?;
+        let name = &link.fleet.nodes()[number].name;
+        let stream = Transport::Plain(stream);
+        let handshake = timeout_at(limit, link.tls.connect(name, stream, DialedProtocol::Http2));
+        Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
+    }
+}
+
+/// Pings each other node once a second until the worker ends. Only one worker of the proxy does so.
+pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters: Arc<Counters>) {
+    loop {
+        let next = Instant::now() + PING_INTERVAL;
+        let others = 0..link.fleet.nodes().len();
+        for number in others.filter(|number| *number != link.fleet.own()) {
+            let (upstream, link) = (upstream.clone(), link.clone());
+            let counters = Arc::clone(&counters);
+            tokio::task::spawn_local(Box::pin(async move {
+                let told = timeout(PING_INTERVAL, ping(&upstream, &link, number)).await;
+                match told.ok().flatten() {
+                    Some(told) => link.fleet.pinged(number, told),
+                    None => link.misses_ping(&counters, number),
+                }
+            }));
+        }
+        tokio::time::sleep_until(next).await;
+    }
+}
+
+/// Sends one ping: an OPTIONS request for the node itself.
+async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Option<Told> {
+    let Route { origin, .. } = Route::to_node(link, number);
+    let mut headers = Headers::new();
+    headers.append("Host", &*link.fleet.nodes()[number].name);
+    let request = UpstreamRequest {
+        origin,
+        method: Method::Options,
+        target: Bytes::from_static(b"*"),
+        headers,
+        body: RequestBody::none(),
+    };
+    let mut exchange = upstream.exchange(request).to_node(link, number, Scheme::Https);
+    let told = loop {
+        match exchange.head().await.ok()? {
+            HeadEvent::Final(head, _) => break Told::read(&head.headers)?,
+            HeadEvent::Continue | HeadEvent::Interim(_) => {}
+        }
+    };
+    while !matches!(exchange.next().await.ok()?, BodyEvent::End) {}
+    Some(told)
+}

@@ -1,0 +1,26 @@
+//! Takes the place of the fleet in a foxy that was built without the feature `fleet`.
+
+use super::OpenFleet;
+use crate::failure::Failure;
+use crate::serve::admin::metrics::Exposition;
+use crate::settings::Settings;
+use serde_json::Value;
+
+/// The state of a fleet, which never exists.
+#[derive(Clone, Debug)]
+pub enum NoFleet {}
+
+/// Returns no fleet. `settings::fleet` has refused settings that name a fleet.
+pub fn open(_: &Settings) -> Result<Option<OpenFleet>, Failure> {
+    Ok(None)
+}
+
+impl NoFleet {
+    pub fn as_json(&self) -> Value {
+        match *self {}
+    }
+
+    pub fn expose(&self, _: &mut Exposition) {
+        match *self {}
+    }
+}

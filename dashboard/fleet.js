@@ -1,0 +1,54 @@
+// The view of the nodes that share one cache.
+
+import { element, show, table } from "./elements.js";
+import { duration, number, percent } from "./numbers.js";
+import { ask } from "./server.js";
+
+const REFRESH = 2000;
+
+function state(node) {
+  if (node.is_own) return "this node";
+  return node.is_lost ? "lost" : "works";
+}
+
+function nodeTable(nodes) {
+  return table("Nodes of the fleet", [{ title: "node" }, { title: "address" }, { title: "state" },
+    { title: "keys", number: true }, { title: "requests in progress", number: true },
+    { title: "p99", number: true }],
+  nodes.map((node) => [node.name, node.address, state(node), percent(node.share),
+    number(node.load), node.p99_seconds === null ? "" : duration(node.p99_seconds * 1e6)]));
+}
+
+function counterTable(counters) {
+  const rows = Object.entries(counters).map(([name, count]) => [name, number(count)]);
+  return table("Requests between nodes", [{ title: "counter" }, { title: "count", number: true }],
+    rows);
+}
+
+export function fleetView() {
+  const result = element("div");
+  let asked = 0;
+  const refresh = async () => {
+    asked = Date.now();
+    try {
+      const { nodes, counters } = await ask("/data/fleet");
+      if (nodes === null) {
+        show(result, element("p", { class: "note" }, "This foxy has no fleet."));
+        return;
+      }
+      show(result, element("div", { class: "card" }, nodeTable(nodes)),
+        element("div", { class: "card quiet" }, counterTable(counters)));
+    } catch (refusal) {
+      show(result, element("p", { class: "refused" }, refusal.message));
+    }
+  };
+  return {
+    name: "fleet",
+    title: "Fleet",
+    content: result,
+    open: refresh,
+    update() {
+      if (Date.now() - asked > REFRESH) refresh();
+    },
+  };
+}
