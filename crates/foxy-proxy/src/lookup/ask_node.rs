@@ -180,7 +180,7 @@ impl Asking<'_, '_, '_> {
             patience_ends: patience.map(|patience| asked + patience),
             is_hedge: mark == Some(STORED),
             waits_for_origin: false,
-            exchange: Box::new(exchange.to_node(self.link, number, self.scheme)),
+            exchange: Box::new(exchange.sent_to_node(self.link, number, self.scheme)),
         });
         worker.counters.add(Counter::FleetRequests, 1);
     }

@@ -48,7 +48,7 @@ async fn tell(
         headers,
         body: RequestBody::none(),
     };
-    let mut exchange = worker.upstream.exchange(request).to_node(link, number, scheme);
+    let mut exchange = worker.upstream.exchange(request).sent_to_node(link, number, scheme);
     while !matches!(exchange.head().await?, HeadEvent::Final(..)) {}
     while !matches!(exchange.next().await?, BodyEvent::End) {}
     Ok(())

@@ -135,7 +135,7 @@ impl UpstreamExchange {
     /// Sends the request to a node of the fleet instead of the origin. The node has more time to
     /// answer, because it may wait for the origin.
     /// `scheme` is the scheme of the request's URL.
-    pub(crate) fn to_node(self, fleet: &FleetLink, number: usize, scheme: Scheme) -> Self {
+    pub(crate) fn sent_to_node(self, fleet: &FleetLink, number: usize, scheme: Scheme) -> Self {
         let scheme = Some(scheme);
         let route = Route::to_node(fleet, number);
         let head_timeout = self.request.head_timeout + self.shared.settings.connect_timeout;

@@ -71,7 +71,7 @@ async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Opt
         headers,
         body: RequestBody::none(),
     };
-    let mut exchange = upstream.exchange(request).to_node(link, number, Scheme::Https);
+    let mut exchange = upstream.exchange(request).sent_to_node(link, number, Scheme::Https);
     let told = loop {
         match exchange.head().await.ok()? {
             HeadEvent::Final(head, _) => break Told::read(&head.headers)?,
