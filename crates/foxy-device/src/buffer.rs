@@ -21,6 +21,10 @@ pub const ALIGNMENT: usize = 4096;
 /// Buffers of at least this number of bytes are mapped from the operating system.
 const MAPPED_BYTES: usize = 256 << 10;
 
+/// A dropped buffer of at least this number of bytes leaves its memory to later reads. Parts of large
+/// bodies are so large. Smaller mapped buffers are mostly batches of writes, which no read needs.
+const REUSED_BYTES: usize = 1 << 20;
+
 /// The memory of dropped large buffers.
 static SPARES: Spares = Spares::new();
 
@@ -132,7 +136,8 @@ impl AsMut<[u8]> for IoBuffer {
 impl Drop for IoBuffer {
     fn drop(&mut self) {
         match self.mapping.take() {
-            Some(mapping) => SPARES.keep(mapping),
+            Some(mapping) if self.capacity >= REUSED_BYTES => SPARES.keep(mapping),
+            Some(mapping) => drop(mapping),
             // SAFETY: `with` allocated this memory with this layout, and only this call frees it.
             None => unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) },
         }
