@@ -36,7 +36,7 @@ fn a_store_file_that_is_removed_replaced_or_cut_in_use_is_said_at_once() {
         let removed_whole: Change =
             |file| std::fs::remove_dir_all(file.parent().expect("a folder")).expect("a store");
         for (change, said) in [
-            (cut, " to 100 bytes while in use"),
+            (cut, " bytes, was shortened while in use"),
             (removed, "was removed"),
             (replaced, "another file"),
             (removed_whole, "was removed"),
