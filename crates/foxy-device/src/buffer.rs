@@ -21,8 +21,9 @@ pub const ALIGNMENT: usize = 4096;
 /// Buffers of at least this number of bytes are mapped from the operating system.
 const MAPPED_BYTES: usize = 256 << 10;
 
-/// A dropped buffer of at least this number of bytes leaves its memory to later reads. Parts of large
-/// bodies are so large. Smaller mapped buffers are mostly batches of writes, which no read needs.
+/// A dropped buffer of at least this number of bytes leaves its memory to later reads, such as
+/// reads of parts of large bodies. Smaller mapped buffers are mostly batches of writes; no read
+/// could use their memory again.
 const REUSED_BYTES: usize = 1 << 20;
 
 /// The memory of dropped large buffers.
@@ -163,11 +164,13 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 /// the calls take about 0.2 % of the calling thread's time.
 const PAUSE_FACTOR: u32 = 500;
 
-/// Returns the calling thread's freed memory, and the memory of dropped large buffers that was not
-/// used again, to the operating system. Returns the time to wait before the next call. mimalloc, the program's allocator, returns memory only when the thread
-/// calls the allocator. A thread that sleeps after a peak of memory would keep its memory. A call
-/// takes microseconds for each 64 KiB that the thread uses. With another allocator, the call does
-/// nothing.
+/// Gives unused memory back to the operating system: the calling thread's freed memory, and the
+/// memory of dropped large buffers that nobody used since the last call. Returns the time to wait
+/// before the next call.
+///
+/// mimalloc, the program's allocator, gives memory back only when the thread calls the allocator. A
+/// thread that sleeps after a peak of memory would keep its memory. A call takes microseconds for
+/// each 64 KiB that the thread uses. With another allocator, the call affects only large buffers.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();

@@ -5,7 +5,7 @@
 //! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
 //! - `member` has the nodes of a fleet as the operator lists them.
 //! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
-//! - `times` and `rates` measure how fast nodes answer, and how often keys are asked for.
+//! - `times` measures how fast nodes answer, and `rates` how often nodes ask for each key.
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
 
 pub mod member;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub const MAX_MEMBERS: usize = 64;
 /// Largest weight of a member.
 pub const MAX_WEIGHT: u32 = 1000;
-/// Number of bytes of the longest name. A DNS label is not longer (RFC 1035 §2.3.4).
+/// Largest number of bytes in a name: the limit of a DNS label (RFC 1035 §2.3.4).
 const MAX_NAME: usize = 63;
 
 /// The name of a member: a DNS label in lower case. The certificate of the member contains the
@@ -66,7 +66,7 @@ pub enum BadMember {
     Url,
     /// The weight is not a number between 1 and [`MAX_WEIGHT`].
     Weight,
-    /// The text has more than name, URL and weight.
+    /// The text has another word than name, URL and weight.
     TooMuch,
 }
 
@@ -130,7 +130,7 @@ pub struct Members {
     own: usize,
 }
 
-/// The reason why members make no fleet.
+/// The reason why a list of members is no fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFleet {
     /// No member has the name of this node.
@@ -186,7 +186,7 @@ impl Members {
         &self.all[self.own]
     }
 
-    /// Returns the position of the member with a name.
+    /// Returns the position of the member with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.all.iter().position(|member| member.id.as_str() == name)
     }

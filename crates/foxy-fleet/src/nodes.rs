@@ -1,4 +1,4 @@
-//! The nodes of a fleet with their state, as the proxy asks for them ([`Fleet`]).
+//! Implements [`Fleet`] for the proxy: the state of each node, and the node to ask for a key.
 
 use crate::member::{Member, Members};
 use crate::rates::KeyRates;
@@ -9,14 +9,15 @@ use foxy_proxy::upstream::fleet::{ChosenNode, Fleet, FleetNode, Told};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// With at most this number of requests of other nodes in progress, a node is never busy.
+/// A node is never busy if it answers at most this number of requests of other nodes at a time.
 const NEVER_BUSY: u32 = 64;
 
-/// Number of pings in a row without an answer after which a node is lost. A busy machine may miss
-/// a ping.
+/// A node is lost after this number of unanswered pings in a row. One unanswered ping may only mean
+/// that the node's machine is busy.
 const MISSED_PINGS: u32 = 3;
 
-/// Shortest time before a second node is asked. A pause of the scheduler is shorter.
+/// Shortest time to wait for the owner before this node asks a second node. Pauses of the operating
+/// system's scheduler are usually shorter.
 const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 
 /// The state of a fleet, as one node sees it.
@@ -41,7 +42,7 @@ struct NodeState {
     times: RecentTimes,
 }
 
-/// The state of a node, for people.
+/// The state of a node, for the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeStatus {
     /// The node.
@@ -54,7 +55,8 @@ pub struct NodeStatus {
     pub share: f64,
     /// Number of requests of other nodes in progress at the node.
     pub load: u32,
-    /// Time that 99 % of its recent answers from its cache did not exceed.
+    /// 99 % of the node's recent answers took at most this time. Answers that waited for the origin
+    /// do not count.
     pub p99: Option<Duration>,
 }
 
@@ -106,7 +108,8 @@ impl Nodes {
         numbered().map(status).collect()
     }
 
-    /// Returns true if this node has more than 1.25 times the mean number of requests in progress.
+    /// Returns true if this node has more than [`NEVER_BUSY`] requests in progress, and more than
+    /// 1.25 times the mean of all nodes that are not lost.
     fn is_busy(&self, load: u32) -> bool {
         let others = (0..self.states.len()).filter(|number| *number != self.own());
         let others = others.filter(|number| !self.is_lost(*number));
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_is_twice_the_usual_time() {
+    fn patience_is_twice_the_p99_but_at_least_the_lower_limit() {
         let nodes = nodes("a");
         let key = key(&nodes, 1, 2);
         let patience = || nodes.choose(&key, &[]).expect("another node").patience;
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_above_one_and_a_quarter_of_the_mean_is_busy() {
+    fn a_node_with_more_than_five_quarters_of_the_mean_load_is_busy() {
         for (own, others, expected) in [
             (NEVER_BUSY, &[0, 0][..], false),
             (100, &[80, 60], false),

@@ -1,5 +1,5 @@
-//! Estimates how often nodes ask for each key, in a table of fixed size. A key that others displace
-//! again and again is not a hot key.
+//! Estimates how often nodes ask for each key, in a table of fixed size. Rare keys displace each
+//! other from the table, but not a frequent key.
 
 use foxy_base::Instant;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ struct Slot {
     begun: Instant,
     /// Number of requests since `begun`.
     count: u32,
-    /// Number of requests in the window before.
+    /// Number of requests in the previous window.
     before: u32,
 }
 
@@ -32,13 +32,15 @@ impl Default for KeyRates {
 }
 
 impl KeyRates {
-    /// Counts a request for a key. Returns the number of requests for the key in a recent second.
+    /// Counts a request for a key. Returns the number of requests for the key in the present or the
+    /// previous window, whichever is larger.
     pub fn note(&self, key: &[u8], now: Instant) -> u32 {
         let key = xxh3_64(key);
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut slots[key as usize % SLOTS];
         if slot.key != key {
-            // The key of the slot stays while it is the more frequent key.
+            // Each request for another key lowers the count. Another key takes the slot only if the
+            // count is 0 or the window has ended.
             let is_old = now.since(slot.begun) >= WINDOW;
             slot.count = slot.count.saturating_sub(1);
             if slot.count > 0 && !is_old {
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_key_is_known_while_it_lasts() {
+    fn the_rate_of_a_key_counts_the_present_and_the_previous_second() {
         let rates = KeyRates::default();
         let last = (0..100).map(|number| rates.note(b"hot", at(number * 10))).last();
         assert_eq!(last, Some(100));

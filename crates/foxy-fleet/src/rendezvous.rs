@@ -5,7 +5,7 @@
 use crate::member::Member;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The members of a fleet, prepared for scores.
+/// Computes the scores of a fleet's members.
 #[derive(Clone, Debug)]
 pub struct Rendezvous {
     members: Vec<Seat>,
@@ -18,7 +18,7 @@ struct Seat {
 }
 
 impl Rendezvous {
-    /// Prepares the members. The order of the list does not change who owns a key.
+    /// Prepares the members. The order of the list does not change the owner of a key.
     pub fn new(members: &[Member]) -> Self {
         let seat = |member: &Member| Seat {
             seed: xxh3_64_with_seed(member.id.as_str().as_bytes(), 0),
@@ -62,7 +62,7 @@ impl Seat {
     fn score(self, key: &[u8]) -> (f64, u64) {
         const BITS: u32 = 53;
         let hash = xxh3_64_with_seed(key, self.seed) >> (u64::BITS - BITS);
-        // Both conversions are exact. Half a step keeps the value above 0 and below 1.
+        // Both conversions are exact. Adding 0.5 keeps the value above 0 and below 1.
         let even = (hash as f64 + 0.5) / (1_u64 << BITS) as f64;
         (-self.weight / even.ln(), self.seed)
     }

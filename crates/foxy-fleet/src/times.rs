@@ -1,16 +1,16 @@
-//! The recent times in which a node has answered.
+//! The recent response times of a node.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of times that are remembered.
+/// Number of response times that are remembered.
 const REMEMBERED: usize = 512;
-/// Number of times before the usual time counts as known.
+/// The percentile is unknown until there are this number of times.
 const LEAST: usize = 100;
 /// The percentile is computed again after this number of new times.
 const BATCH: usize = 32;
 
-/// The last times, and the time that 99 % of them do not exceed.
+/// The last response times, and the time that 99 % of them do not exceed.
 #[derive(Debug, Default)]
 pub struct RecentTimes(Mutex<Ring>);
 

@@ -5,7 +5,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of bytes in the mappings that wait for their next use.
+/// Largest number of bytes in the mappings that wait for their next use.
 const MAX_SPARE_BYTES: usize = 8 << 20;
 
 /// Memory that was mapped from the operating system. It is unmapped when dropped.
@@ -60,7 +60,7 @@ impl Spares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the newest mapping of exactly `length` bytes. It contains any bytes.
+    /// Returns the newest mapping of exactly `length` bytes. It may contain any bytes.
     pub(super) fn take(&self, length: usize) -> Option<Mapping> {
         let mut stack = self.lock();
         let at = stack.mappings.iter().rposition(|mapping| mapping.length == length)?;

@@ -1,5 +1,5 @@
-//! Checks that the purge log continues a known chain, without IO. If the engine lost an entry, the
-//! chain is broken.
+//! Checks the *chain* of the purge log, without IO: each entry has the hash of the entry before. If
+//! the log does not continue the chain that a member knows, the engine has lost entries.
 
 use super::engine::LogView;
 use super::entry::{Content, Entry, Process};
@@ -11,11 +11,12 @@ const MAX_WRITERS: usize = 256;
 /// The reason why a chain is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Broken {
-    /// The log ends before an entry that was there.
+    /// The log ends before an entry that this member knows.
     LostTail,
-    /// Entries are missing in the middle or at the end of the log.
+    /// Entries are missing between the log's first position and its highest position.
     Removed,
-    /// An entry does not have the hash of the entry before.
+    /// An entry does not continue the entry that this member knows: its chain's number or a hash
+    /// differs.
     WrongHash,
     /// An entry of a writer is missing, although the hashes match.
     LostOfWriter,
@@ -43,7 +44,7 @@ impl Broken {
 /// The place up to which a member has followed the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// Random number of the chain.
+    /// Random number that identifies the chain.
     pub number: u64,
     /// Position of the last entry.
     pub position: u64,
@@ -56,18 +57,19 @@ pub struct Chain {
 /// The next step of a member that has read the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// The log has no more entries.
+    /// The member has followed the whole log.
     UpToDate,
-    /// Apply these entries. The chain then ends here.
+    /// Apply these entries. The member's place is then this place.
     Follow(Vec<Entry>, Chain),
-    /// A new chain begins here. Validate everything, then continue.
+    /// A new chain begins at this place. Demand validation of all stored responses, then continue
+    /// after this place.
     Begin(Chain),
-    /// Entries have left the log before this member read them. Validate everything, then continue
-    /// at the end of the log.
+    /// The member is new, or entries have left the log before it read them. Demand validation of
+    /// all stored responses, then continue after this place, the end of the log.
     Missed(Chain),
-    /// The log never had an entry.
+    /// The member is new, and the log never had an entry.
     Empty,
-    /// The engine lost entries.
+    /// The chain is broken, because the engine lost or changed entries.
     Broken(Broken),
 }
 

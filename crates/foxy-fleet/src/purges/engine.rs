@@ -1,12 +1,12 @@
-//! What the purge log needs of an engine: an ordered log, and a record of each member's process.
-//! Redis and Valkey Streams have both. So do etcd and NATS.
+//! The services that the purge log needs from an engine: an ordered log, and a record of each
+//! member's process. `redis` implements them.
 
 use super::entry::Process;
 use super::lease::MemberRecord;
 use std::fmt;
 use std::time::Duration;
 
-/// An engine did not do what it was asked.
+/// The reason why a call of the engine failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineError {
     /// The address of the engine is unusable.
@@ -30,7 +30,7 @@ impl fmt::Display for EngineError {
 /// Whether an engine writes each entry to disk before it confirms the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The engine does.
+    /// The engine does so.
     Always,
     /// A setting of the engine prevents this. The text names the setting and its value.
     Weak(String),
@@ -38,11 +38,11 @@ pub enum Durability {
     Unknown,
 }
 
-/// The engine behind a new connection.
+/// Facts about the engine at the other end of a new connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// Identifies the run of the engine's server. A server that restarts or takes over gets
-    /// another number.
+    /// Number of the run of the engine's server. After a restart or a takeover by another server,
+    /// the number differs.
     pub incarnation: u64,
     /// Whether entries survive a crash of the engine.
     pub durability: Durability,
@@ -51,7 +51,7 @@ pub struct Connected {
 /// An entry to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// The position, which must be after all entries that the log ever had.
+    /// The position, which must be higher than every position that the log ever had.
     pub position: u64,
     /// The binary form of the entry.
     pub bytes: Vec<u8>,
@@ -85,7 +85,7 @@ pub struct LogView {
     pub records: Vec<MemberRecord>,
 }
 
-/// A log with an order, and records of the members' processes. A call may block, but not longer
+/// An ordered log, and records of the members' processes. A call may block, but not longer
 /// than [`CALL_TIMEOUT`]. After an error, the next call must be `connect`.
 pub trait Engine: Send {
     /// Opens a new connection. Until the next call of `connect`, all calls reach the same server.
@@ -94,8 +94,8 @@ pub trait Engine: Send {
     /// Appends an entry, unless the log ever had an entry at this position or later.
     fn append(&mut self, append: &Append) -> Result<Appended, EngineError>;
 
-    /// Writes a record and removes the records of `gone`. Then returns all records, and the entries
-    /// after the position `after`. The engine executes both in this order, as one step.
+    /// Writes a record and removes the records of the processes `gone`. Then reads all records, and
+    /// the entries after the position `after`. The engine does all this in one step.
     fn exchange(
         &mut self,
         record: &MemberRecord,
@@ -114,5 +114,5 @@ pub trait Watch: Send {
 pub const CALL_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Time limit of a wait for new entries.
 pub const WATCH_TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of entries in a view.
+/// Largest number of entries in a [`LogView`].
 pub const MAX_VIEW_ENTRIES: usize = 256;

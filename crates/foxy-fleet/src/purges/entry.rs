@@ -52,11 +52,11 @@ pub struct Entry {
     pub position: u64,
     /// The process that appended the entry.
     pub writer: Process,
-    /// Number of entries that the writer has appended, with this entry.
+    /// Number of entries that the writer has appended, including this entry.
     pub counter: u64,
     /// The hash of the entry before. Zero for `Begin`.
     pub previous: u128,
-    /// What the entry says.
+    /// The purges, or the beginning of a chain.
     pub content: Content,
 }
 
@@ -66,8 +66,9 @@ impl Entry {
         xxh3_128(bytes)
     }
 
-    /// Returns the binary form: magic 8, chain 8, position 8, run 8, counter 8, previous 16, kind
-    /// 1, length of the name 1, name, purges. Numbers are little-endian.
+    /// Returns the binary form. Its parts and their lengths in bytes: magic 8, chain 8, position 8,
+    /// run 8, counter 8, previous 16, kind 1, length of the name 1, name, purges. Numbers are
+    /// little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let name = &self.writer.member.as_bytes()[..self.writer.member.len().min(255)];
         let mut out = MAGIC.to_vec();
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_comes_back_from_its_binary_form_and_no_part_of_it_does() {
+    fn an_entry_is_read_back_and_a_cut_entry_is_refused() {
         for content in [Content::Begin, Content::Purge(orders())] {
             let entry = entry(content);
             let bytes = entry.encode();
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_process_comes_back_from_its_text() {
+    fn the_name_of_a_process_is_read_back_from_its_text() {
         let process = Process { member: "a/b".into(), run: 0xf0 };
         assert_eq!(Process::parse(&process.to_string()), Some(process));
         assert_eq!(Process::parse("a"), None);

@@ -1,14 +1,15 @@
-//! Leases of members, without a clock. A member may serve stored responses without validation only
-//! within its lease. The member counts the lease from the moment at which it asked for the lease.
-//! Other members count from the moment at which they first saw it, and count longer by the largest
-//! drift between two clocks. So the lease ends for its holder before it ends for others.
+//! Leases of members, without a clock. A member, the *holder*, may serve stored responses without
+//! validation only within its lease. The holder counts from the moment when it asked for the lease;
+//! other members count from the moment when they first saw the request. The holder counts a shorter
+//! time, because its clock may be slower. So the lease ends for the holder before it ends for
+//! others.
 
 use super::entry::Process;
 use foxy_base::Instant;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Length of a lease, and the difference in pace that two clocks may have.
+/// Length of a lease, and the largest deviation of a member's clock from real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTerms {
     /// The time after which other members consider a lease as ended.
@@ -33,7 +34,8 @@ impl LeaseTerms {
     }
 }
 
-/// What a process tells other members through the engine, each time it renews its lease.
+/// The record that a process writes to the engine each time it renews its lease. All other members
+/// read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberRecord {
     /// The process.
@@ -43,7 +45,8 @@ pub struct MemberRecord {
     /// The incarnation of the engine whose log the process follows. `None` if the process has not
     /// compared the log with its chain.
     pub attests: Option<u64>,
-    /// Whether that log continues everything that the process ever applied.
+    /// Whether that log has every entry that the process should have applied since its saved place.
+    /// False if the process missed entries.
     pub vouches: bool,
     /// Number of the chain that the process follows.
     pub chain: u64,
@@ -99,7 +102,7 @@ impl MemberRecord {
 
 struct Sighting {
     record: MemberRecord,
-    /// When this record was first seen.
+    /// When this member first saw the record, or when the engine's incarnation changed after that.
     since: Instant,
 }
 
@@ -114,7 +117,7 @@ pub struct Leases {
     seen: BTreeMap<Process, Sighting>,
 }
 
-/// The place that all members must reach.
+/// A place in the log that all members must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The engine's incarnation.
@@ -132,8 +135,8 @@ impl Leases {
         Self { terms, me, others, since: Instant::ZERO, seen: BTreeMap::new() }
     }
 
-    /// Begins with another incarnation of the engine. It may have lost records, so each member may
-    /// have a lease that begins now.
+    /// Notes another incarnation of the engine. This incarnation may have lost records, so each
+    /// member may have a lease that begins now.
     pub fn restart(&mut self, now: Instant) {
         self.since = now;
         self.seen.values_mut().for_each(|sighting| sighting.since = now);
@@ -168,7 +171,7 @@ impl Leases {
         at.0 >= since.0 && at.since(since) >= self.terms.length
     }
 
-    fn is_out(&self, sighting: &Sighting, at: Instant) -> bool {
+    fn has_no_lease(&self, sighting: &Sighting, at: Instant) -> bool {
         !sighting.record.wants_lease || self.has_ended(sighting.since, at)
     }
 
@@ -183,12 +186,12 @@ impl Leases {
         let is_known = |name: &str| self.seen.keys().any(|process| *process.member == *name);
         self.seen
             .values()
-            .all(|sighting| has_reached(&sighting.record) || self.is_out(sighting, read))
+            .all(|sighting| has_reached(&sighting.record) || self.has_no_lease(sighting, read))
             && (self.has_ended(self.since, read) || self.others.iter().all(|name| is_known(name)))
     }
 
-    /// Returns true if each listed member attests that the log of this incarnation continues
-    /// everything that the member has applied. Then no acknowledged purge is missing.
+    /// Returns true if each listed member, and each process with a lease, attests and vouches for
+    /// the log of this incarnation. Then the log lacks no acknowledged purge.
     pub fn do_all_attest(&self, incarnation: u64, read: Instant) -> bool {
         let attests =
             |one: &&Sighting| one.record.attests == Some(incarnation) && one.record.vouches;
@@ -197,11 +200,15 @@ impl Leases {
             runs.any(|(_, sighting)| attests(&sighting))
         };
         self.others.iter().all(|name| has_attested(name))
-            && self.seen.values().filter(|one| !self.is_out(one, read)).all(|one| attests(&one))
+            && self
+                .seen
+                .values()
+                .filter(|one| !self.has_no_lease(one, read))
+                .all(|one| attests(&one))
     }
 
-    /// Returns the processes whose records are of no more use: their leases ended long ago, and
-    /// another process of the same member is there.
+    /// Returns the processes whose records can be removed: their leases ended long ago, and a newer
+    /// process of the same member has a record.
     pub fn useless(&self, at: Instant) -> Vec<Process> {
         let is_old = |sighting: &Sighting| {
             at.since(sighting.since) >= self.terms.length * 4 && at.0 >= sighting.since.0

@@ -27,13 +27,14 @@ fn record(member: &str, run: u64, counter: u64, position: u64) -> MemberRecord {
     }
 }
 
-/// The view of member `a` in a fleet of `a`, `b` and `c`, which saw this incarnation at 0.
+/// Returns the leases as member `a` sees them in a fleet of `a`, `b` and `c`. The member first saw
+/// the engine's incarnation at time 0.
 fn leases() -> Leases {
     Leases::new(TERMS, process("a", 1), &["a", "b", "c"].map(Into::into))
 }
 
 #[test]
-fn a_record_comes_back_from_its_text() {
+fn a_record_is_read_back_from_its_text() {
     for wants_lease in [true, false] {
         for attests in [None, Some(3)] {
             let vouches = wants_lease;
@@ -46,7 +47,7 @@ fn a_record_comes_back_from_its_text() {
 }
 
 #[test]
-fn the_holder_s_lease_ends_first_at_the_bound_of_drift() {
+fn a_lease_ends_first_for_its_holder_even_with_the_largest_drift() {
     let drift = TERMS.drift_ppm as f64 / 1e6;
     let holder = TERMS.for_holder().as_secs_f64() / (1.0 - drift);
     let other = TERMS.length.as_secs_f64() / (1.0 + drift);
@@ -96,7 +97,7 @@ fn each_renewal_extends_a_lease_and_the_same_record_does_not() {
 }
 
 #[test]
-fn proof_needs_the_word_of_every_listed_member() {
+fn proof_needs_a_record_of_every_listed_member() {
     let proved = |records: &[MemberRecord], read| {
         let mut leases = leases();
         leases.observe(records, at(100));

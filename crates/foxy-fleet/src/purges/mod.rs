@@ -1,13 +1,13 @@
 //! Purges that hold on all members of a fleet. An external *engine* has one ordered log of purges.
 //! Each member applies the entries in order, and serves stored responses without validation only
 //! within its *lease*. A purge is acknowledged when every member has applied it durably, or has no
-//! lease. `docs/fleet.md` gives the reasons.
+//! lease. `docs/fleet.md` describes the behaviour for operators.
 //!
-//! - `entry` and `chain` have the log's entries, and notice an engine that lost some.
+//! - `entry` has the log's entries. `chain` notices entries that the engine lost.
 //! - `lease` has the leases, and `node` the state machine of a member. Neither does IO.
-//! - `engine` says what an engine must do, and `redis` does it with Redis or Valkey Streams.
+//! - `engine` has the trait of an engine, and `redis` implements it with Redis or Valkey.
 //! - `runner` drives a node: it asks the engine, and applies purges. `saved` is the node's place in
-//!   the log, and `status` its state.
+//!   the log, and `status` its state for the operator.
 
 pub mod chain;
 pub mod engine;

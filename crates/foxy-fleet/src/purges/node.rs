@@ -31,24 +31,24 @@ const MAX_WAITING: usize = 1024;
 pub enum ValidateCause {
     /// The chain was broken, and a new chain begins.
     NewChain,
-    /// The member has read entries too late, or never.
+    /// The member is new, or entries left the log before the member read them.
     Missed,
-    /// The engine's server restarted, and another member has not told whether entries are lost.
+    /// The engine's server restarted, and some member has not attested that no entry is lost.
     NoProof,
 }
 
-/// What a member must do durably before it goes on.
+/// The task that a member must do durably before its next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Nothing, except to save `Saved` if it changed.
+    /// Only save the place if it changed ([`Node::to_save`]).
     Nothing,
     /// Apply these purges, in order.
     Apply(Vec<Order>),
-    /// Make everything stored so far subject to validation.
+    /// Demand validation of every response stored so far.
     Validate(ValidateCause),
 }
 
-/// A number by which the caller knows a purge.
+/// The caller's number for a purge.
 pub type Ticket = u64;
 
 struct Wish {
@@ -70,7 +70,7 @@ struct Exchange {
     started: Instant,
     /// The position that the member must have applied before its lease counts.
     goal: u64,
-    /// The step after the durable task.
+    /// The place to save after the durable task.
     next: Option<Saved>,
 }
 
@@ -83,7 +83,7 @@ struct Session {
     is_empty: bool,
 }
 
-/// A member.
+/// The state machine of a member.
 pub struct Node {
     me: Process,
     terms: LeaseTerms,
@@ -160,7 +160,7 @@ impl Node {
         self.fail_all(NotPurged::EngineAway)
     }
 
-    /// Gives the lease up, and ends all purges.
+    /// Gives the lease up, and returns all purges that are not acknowledged, as failed.
     pub fn stop(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
         self.is_stopping = true;
         self.lease_until = Instant::ZERO;
@@ -202,7 +202,7 @@ impl Node {
         self.waiting.retain(|waiting| !waiting.tickets.is_empty());
     }
 
-    /// Returns the entry to append now, if there is any and the member has read the whole log.
+    /// Returns the next entry to append, if any. The member must have read the whole log before.
     pub fn next_append(&mut self) -> Option<Append> {
         let session = self.session.as_ref()?;
         let tail = session.tail?;
@@ -465,7 +465,7 @@ impl Node {
         self.lease_until
     }
 
-    /// Describes the member for its operator.
+    /// Describes the member for the operator.
     pub fn report(&self, now: Instant) -> NodeReport {
         let tail = self.session.as_ref().and_then(|session| session.tail);
         NodeReport {

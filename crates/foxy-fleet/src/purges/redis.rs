@@ -20,8 +20,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const LOG: &str = "{foxy-fleet}:purges";
 const RECORDS: &str = "{foxy-fleet}:members";
 const FIELD: &str = "e";
-/// Number of entries that the stream keeps, about. A member that was away for longer validates
-/// everything.
+/// Approximate number of entries that the stream keeps. A member that missed more entries demands
+/// validation of everything it stored before.
 const KEPT_ENTRIES: u64 = 100_000;
 
 /// Redis or Valkey, through one connection.
@@ -67,7 +67,8 @@ fn position(id: &str) -> Result<u64, EngineError> {
 
 type RawEntry = (String, Vec<Vec<u8>>);
 
-/// Returns the position and the bytes of an entry. Fields of another program are no entry.
+/// Returns the position and the bytes of an entry. The bytes are empty, so unreadable, if another
+/// program wrote the fields.
 fn entry((id, fields): RawEntry) -> Result<(u64, Vec<u8>), EngineError> {
     let bytes = match <[Vec<u8>; 2]>::try_from(fields) {
         Ok([name, bytes]) if name == FIELD.as_bytes() => bytes,

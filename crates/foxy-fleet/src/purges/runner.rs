@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Time limit for making purges durable on this node.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after which a purge without an acknowledgement is given up. The client has an answer
-/// earlier.
+/// Time after which the member gives up a purge without an acknowledgement. The proxy answers the
+/// client earlier, after `PURGE_TIMEOUT`.
 const GIVE_UP: Duration = Duration::from_secs(5);
 /// Pause before the next attempt to reach the engine.
 const RETRY: Duration = Duration::from_millis(100);
@@ -30,14 +30,14 @@ const MAX_QUEUED: usize = 1024;
 
 /// Keeps a member's place in the log durably.
 pub trait PlaceFile: Send {
-    /// Returns the place. `None` if there is none, or none that can be trusted.
+    /// Returns the place. Returns `None` if the file is missing or damaged.
     fn read(&self) -> Option<Saved>;
 
-    /// Writes the place, and waits until it would survive a crash.
+    /// Writes the place durably.
     fn write(&self, saved: &Saved) -> io::Result<()>;
 }
 
-/// Something that the operator should know.
+/// An event to report to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetNews {
     /// The engine may lose entries that it confirmed.
@@ -52,7 +52,7 @@ pub enum FleetNews {
     PlaceNotSaved(String),
 }
 
-/// What a member needs.
+/// The parts of a [`FleetMember`].
 pub struct MemberParts {
     /// This member.
     pub me: Process,
@@ -62,7 +62,7 @@ pub struct MemberParts {
     pub engine: Box<dyn Engine>,
     /// The wait for new entries.
     pub watch: Box<dyn Watch>,
-    /// This node's own purges: the entries of the log are applied here.
+    /// This node's own purges, to which the member adds the purges of the log.
     pub local: Purges,
     /// The place in the log.
     pub place: Box<dyn PlaceFile>,
@@ -94,7 +94,7 @@ impl PurgeKeeper for FleetKeeper {
     }
 }
 
-/// A running member. When it is dropped, it gives its lease up.
+/// A running member. Dropping it gives its lease up.
 pub struct FleetMember {
     sender: SyncSender<Message>,
     status: Arc<FleetPurgeStatus>,
@@ -137,7 +137,7 @@ impl FleetMember {
         Ok(Self { sender, status, thread: Some(thread) })
     }
 
-    /// Returns what purges all nodes of the fleet.
+    /// Returns the keeper that purges on all nodes of the fleet.
     pub fn keeper(&self) -> Arc<dyn PurgeKeeper> {
         Arc::new(FleetKeeper(self.sender.clone()))
     }
@@ -150,8 +150,8 @@ impl FleetMember {
 
 impl Drop for FleetMember {
     fn drop(&mut self) {
-        // A full queue has no place for the message, but the thread then also ends soon: every
-        // sender of purges is gone.
+        // If the queue is full, this call waits for a free place. It fails only if the thread has
+        // ended.
         let _is_sent = self.sender.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ended = thread.join();
@@ -375,7 +375,7 @@ impl Driver {
         if self.node.is_connected() {
             let now = clock::since_boot();
             let (gone, after) = (self.node.gone(now), self.node.position());
-            // If the engine does not get this record, others wait until the lease has run out.
+            // If the engine does not get this record, other members wait until the lease ends.
             let _ = self.engine.exchange(&self.node.record(now), &gone, after);
         }
     }

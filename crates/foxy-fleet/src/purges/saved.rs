@@ -1,17 +1,17 @@
-//! A member's place in the log, as its file keeps it.
+//! A member's place in the log, and its form in the file.
 
 use super::chain::Chain;
 
-/// What a member knows durably. It survives a crash of the member.
+/// The durable state of a member, which survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// The last entry that the member has applied.
     pub chain: Chain,
-    /// The incarnation of the engine that is proved to have lost no acknowledged purge that this
-    /// member lacks.
+    /// The engine's incarnation whose log has every acknowledged purge that this member still
+    /// needs.
     pub proved: Option<u64>,
-    /// The incarnation of the engine in whose log this member missed entries. For it, the member
-    /// cannot vouch that no entry is lost.
+    /// The engine's incarnation in whose log this member missed entries. The member cannot vouch
+    /// that this log is complete.
     pub missed: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_saved_place_comes_back_and_no_part_of_it_does() {
+    fn a_saved_place_is_read_back_and_a_cut_text_is_refused() {
         let chain = Chain::at(7, 8, u128::MAX);
         let saved = Saved { chain, proved: Some(3), missed: None };
         let text = saved.text();

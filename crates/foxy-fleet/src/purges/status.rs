@@ -9,7 +9,7 @@ use foxy_proxy::cache::purge::NotPurged;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Upper ends of the classes of acknowledgement times, in seconds.
+/// Upper bounds of the classes of acknowledgement times, in seconds.
 pub const ACKNOWLEDGED_WITHIN: [f64; 8] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 2.5];
 
 /// Counts and state of a member.
@@ -17,17 +17,19 @@ pub const ACKNOWLEDGED_WITHIN: [f64; 8] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.
 pub struct FleetPurgeFigures {
     /// The state of the member.
     pub report: NodeReport,
-    /// When this state was current.
+    /// When `report` was made.
     pub at: Instant,
     /// Whether the engine loses no confirmed entry. `None` before the first connection.
     pub durability: Option<Durability>,
-    /// Number of acknowledged purges in each class of `ACKNOWLEDGED_WITHIN`, and above the last.
+    /// Number of acknowledged purges in each class of `ACKNOWLEDGED_WITHIN`. The last number counts
+    /// slower purges.
     pub acknowledged: [u64; ACKNOWLEDGED_WITHIN.len() + 1],
-    /// Sum of the times until the acknowledgement.
+    /// Sum of the acknowledgement times of these purges.
     pub acknowledged_time: Duration,
     /// Number of purges that failed.
     pub failed: u64,
-    /// How often this node had to validate everything: new chain, missed entries, no proof.
+    /// How often this node had to validate everything, by [`ValidateCause`]: new chain, missed
+    /// entries, no proof.
     pub validations: [u64; 3],
 }
 
@@ -40,7 +42,7 @@ impl FleetPurgeStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the figures. The rest of the lease counts from now.
+    /// Returns the figures, with the rest of the lease as of now.
     pub fn figures(&self) -> FleetPurgeFigures {
         let mut figures = self.lock().clone();
         let passed = clock::since_boot().since(figures.at);
@@ -78,7 +80,7 @@ impl FleetPurgeStatus {
     }
 }
 
-/// The state of a member and what it knows about the others.
+/// The state of a member, and the states of others as the member knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeReport {
     /// Whether the engine answers.
@@ -89,7 +91,7 @@ pub struct NodeReport {
     pub position: u64,
     /// Number of entries that this member has not applied yet, if the engine answers.
     pub lag: Option<u64>,
-    /// Why the chain is broken now.
+    /// The reason, if the chain is broken now.
     pub broken: Option<Broken>,
     /// How often the chain broke, by reason.
     pub breaks: Vec<(Broken, u64)>,

@@ -70,7 +70,8 @@ impl TestFleet {
         Self::start_with(u32::MAX)
     }
 
-    /// Starts three nodes. From `hot_rate` requests per second on, they keep copies.
+    /// Starts three nodes, which keep copies of responses with at least `hot_rate` requests per
+    /// second.
     pub fn start_with(hot_rate: u32) -> Self {
         let authority = TestAuthority::new();
         let bound = NAMES.map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));

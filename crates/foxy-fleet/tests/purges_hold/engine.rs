@@ -1,4 +1,4 @@
-//! A simulated engine: one log and the records, with losses.
+//! A simulated engine, with one log and the records. It can lose entries.
 
 use foxy_base::Random;
 use foxy_fleet::purges::engine::{Append, Appended, LogView, MAX_VIEW_ENTRIES};
@@ -46,8 +46,8 @@ impl SimEngine {
         }
     }
 
-    /// Starts again, after the loss of the last `lost` entries. The records of some members go
-    /// with them.
+    /// Starts again without the last `lost` entries. If entries are lost, some records are lost
+    /// too.
     pub fn restart(&mut self, lost: usize, random: &mut Random) {
         self.incarnation += 1;
         self.is_up = true;
@@ -58,7 +58,7 @@ impl SimEngine {
         }
     }
 
-    /// Takes one entry out of the log, as XDEL does.
+    /// Removes an entry from the log, as Redis's XDEL does.
     pub fn remove_one(&mut self, random: &mut Random) {
         if !self.log.is_empty() {
             let number = random.below(self.log.len() as u64) as usize;
@@ -66,7 +66,7 @@ impl SimEngine {
         }
     }
 
-    /// Drops the oldest entries, as a limit of the length does.
+    /// Drops the oldest entries except `keep`, as Redis does with a limit of the log's length.
     pub fn trim(&mut self, keep: usize) {
         let more = self.log.len().saturating_sub(keep);
         self.log.drain(..more);

@@ -1,5 +1,5 @@
-//! Simulates fleets with seeded faults. After a purge is acknowledged, no member serves what it
-//! purged. Mutants of a member show that the checker can fail.
+//! Simulates fleets with seeded faults. After a purge is acknowledged, no member may serve a purged
+//! response. Members with deliberate faults, *mutants*, show that the checker finds faults.
 
 mod engine;
 mod member;
@@ -13,7 +13,7 @@ use foxy_fleet::purges::node::Node;
 use std::time::Duration;
 use world::World;
 
-/// A member with a fault.
+/// The deliberate fault of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
     /// No fault.
@@ -24,11 +24,11 @@ pub enum Mutant {
     SavesBeforeItApplies,
 }
 
-/// Clocks that deviate by 5 %, so that the bound matters in many runs.
+/// The clocks deviate by 5 % from real time, so that the deviation matters in many runs.
 const DRIFT_PPM: u64 = 50_000;
 const TERMS: LeaseTerms = LeaseTerms { length: Duration::from_secs(2), drift_ppm: DRIFT_PPM };
 
-/// Number of seeds, from the environment variable `FOXY_FLEET_SEEDS`.
+/// Returns the seeds: `FOXY_FLEET_SEED` names one seed, `FOXY_FLEET_SEEDS` the number of seeds.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let read = |name: &str| std::env::var_os(name)?.to_str()?.parse().ok();
     match read("FOXY_FLEET_SEED") {
@@ -37,7 +37,7 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// Returns true if the checker finds a stale answer with one of many seeds.
+/// Returns true if the checker finds a stale answer with any of 2,000 seeds.
 fn is_noticed(terms: LeaseTerms, mutant: Mutant) -> bool {
     (0..2000).any(|seed| World::new(seed, terms, DRIFT_PPM, mutant).run().is_err())
 }

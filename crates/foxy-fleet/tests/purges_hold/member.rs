@@ -27,7 +27,7 @@ struct Disk {
     kept: BTreeMap<u128, Kept>,
 }
 
-/// The step that waits for its end.
+/// The step that a member has begun and not finished.
 pub enum Step {
     Connect,
     Append(Append),
@@ -39,17 +39,18 @@ pub struct Member {
     pub name: Box<str>,
     names: Vec<Box<str>>,
     terms: LeaseTerms,
-    /// Pace of the clock, in millionths more than real time. May be negative.
+    /// Deviation of the clock's pace from real time, in millionths. A slow clock has a negative
+    /// deviation.
     drift_ppm: i64,
     offset: u64,
     disk: Disk,
     pub node: Option<Node>,
     pub step: Option<Step>,
-    /// Counts starts and steps, so that events of an earlier life do nothing.
+    /// Number of starts and crashes. Events of an earlier life do nothing.
     pub life: u64,
-    /// Until when the process is paused, in real time.
+    /// End of the process's pause, in real time.
     pub paused_until: u64,
-    /// Until when the link to the engine is cut, in real time.
+    /// End of the time in which the link to the engine is cut, in real time.
     pub cut_until: u64,
     /// The incarnation of the engine to which the connection leads.
     pub connected_to: u64,
@@ -108,12 +109,12 @@ impl Member {
         self.life += 1;
     }
 
-    /// Loses the disk with everything on it.
+    /// Replaces the disk by an empty disk.
     pub fn wipe(&mut self) {
         self.disk = Disk::default();
     }
 
-    /// Does a task durably. The mutant that saves first loses the task if the member crashes.
+    /// Saves the place and does a task durably.
     pub fn apply(&mut self, task: &Task, saved: Option<Saved>) {
         if saved.is_some() {
             self.disk.saved = saved;

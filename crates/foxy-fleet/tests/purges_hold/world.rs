@@ -1,4 +1,4 @@
-//! The simulated world: members, an engine, an origin, clients and faults, in the order of seeded
+//! The simulated world: members, an engine, an origin, clients and faults. A seed decides the
 //! events. A checker compares each hit with the purges that were acknowledged before.
 
 use crate::Mutant;
@@ -15,7 +15,7 @@ const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLI;
 const MEMBERS: usize = 3;
 const OBJECTS: u64 = 12;
-/// Time with faults. After it, the fleet must recover.
+/// End of the time with faults. Afterwards, the fleet must recover.
 const FAULTS_END: u64 = 40 * SECOND;
 const END: u64 = 60 * SECOND;
 
@@ -71,7 +71,7 @@ impl World {
         let members = (0..MEMBERS)
             .map(|number| {
                 let drift = i64::try_from(drift_ppm).expect("small");
-                // The extremes are the hard case.
+                // The largest deviations are the hardest case.
                 let drift = if random.chance(0.5) { drift } else { -drift };
                 Member::new(number, &names, terms, drift, mutant)
             })
@@ -102,7 +102,10 @@ impl World {
         world
     }
 
-    /// Runs to the end. Returns the script of what happened if an answer was stale.
+    /// Runs all events.
+    ///
+    /// # Errors
+    /// An answer was stale. Returns the list of all events.
     pub fn run(&mut self) -> Result<(), String> {
         while let Some(((at, _), (member, life, event))) = self.events.pop_first() {
             if at > END {

@@ -22,16 +22,17 @@ pub enum ForwardReason {
     Request,
     /// The stored response is stale.
     Stale,
-    /// A purge that this node of a fleet does not know may concern the stored response.
+    /// This node of a fleet may have missed a purge of the stored response.
     InDoubt(PurgeDoubt),
 }
 
-/// Reason for which a node of a fleet may lack a purge, so that it must validate a stored response.
+/// The reason why a node of a fleet may have missed a purge, so that it must validate a stored
+/// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PurgeDoubt {
     /// The node has no lease, so other nodes no longer wait until it has applied a purge.
     NoLease,
-    /// Purges may have been lost before the node applied them, and the response is older.
+    /// Purges may have been lost before the node applied them. The response was stored before that.
     BrokenChain,
 }
 

@@ -1,6 +1,6 @@
-//! Asks another node of the fleet for a response, if that node owns the cache key. The owner
-//! fetches and stores the response. If neither the owner nor the second node of the key's order
-//! answers, the caller fetches the response itself.
+//! Asks the owner of the cache key for a response, if another node of the fleet owns the key. The
+//! owner fetches and stores the response. If the owner is slow or fails, asks the second node of
+//! the key's order. If neither gives an answer, the caller fetches the response itself.
 
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
@@ -19,14 +19,14 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Number of nodes that a request asks: the owner and the second.
+/// Largest number of nodes that one request asks: the owner and the second.
 const MAX_ASKED: usize = 2;
 
 /// Interval of checks whether a node that has not answered yet is lost.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Status of the interim response with which a node tells that it waits for the origin (RFC 2518
-/// §10.1). Another node then need not be asked.
+/// §10.1). Then the caller asks no other node.
 const WAITS_FOR_ORIGIN: u16 = 102;
 
 /// Status with which a node tells that it has no stored response (RFC 9111 §5.2.1.7).
@@ -38,7 +38,7 @@ struct AskedNode {
     asked: Instant,
     /// Time of the request on the steady clock.
     requested: WallTime,
-    /// Time when another node is asked too.
+    /// Time when the caller also asks another node.
     patience_ends: Option<Instant>,
     /// True if the node may answer only with a stored response, because another node is slow.
     is_hedge: bool,
@@ -47,7 +47,7 @@ struct AskedNode {
     exchange: Box<UpstreamExchange>,
 }
 
-/// The head of a node's answer, with the exchange that has the body.
+/// The head of a node's answer, and the exchange that delivers the body.
 struct NodeAnswer {
     exchange: Box<UpstreamExchange>,
     head: ResponseHead,
@@ -58,9 +58,9 @@ struct NodeAnswer {
     is_second: bool,
 }
 
-/// Answers with the response of another node, if the look-up in this node's cache found no answer.
-/// Returns `None` if this node must fetch the response itself. If another node has sent the
-/// request, tells that node that this node waits for the origin.
+/// Answers with the response of another node, if the look-up in this node's cache found no usable
+/// response. Returns `None` if this node must fetch the response itself. If another node has sent
+/// the request, only tells that node that this node waits for the origin.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     looked: &Lookup,
@@ -98,7 +98,7 @@ struct Asking<'a, 'b, 'client> {
     transaction: &'a Transaction<'b, 'client>,
     link: &'a FleetLink,
     scheme: Scheme,
-    /// The nodes that had to answer so far.
+    /// The nodes that this request has asked to fetch or answer, without hedges.
     tried: Vec<usize>,
     /// The nodes that have not answered yet, at most [`MAX_ASKED`].
     open: Vec<AskedNode>,
@@ -185,7 +185,7 @@ impl Asking<'_, '_, '_> {
         worker.counters.add(Counter::FleetRequests, 1);
     }
 
-    /// Returns the answer of a node, if the client may receive it.
+    /// Returns the answer of a node, if the client may receive it. Records the answer or failure.
     fn judged(
         &self,
         asked: AskedNode,
@@ -220,7 +220,7 @@ impl Asking<'_, '_, '_> {
     }
 }
 
-/// Waits for the first event of the answers, and returns the position of its node.
+/// Waits for the first event of any exchange. Returns the position of its node in `open`.
 async fn first_event(open: &mut [AskedNode]) -> (usize, Result<HeadEvent, UpstreamError>) {
     match open {
         [one] => (0, one.exchange.head().await),
@@ -239,7 +239,7 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Sends the answer of a node to the client. Keeps a copy in memory if many requests ask for it.
+/// Sends the answer of a node to the client. Keeps a copy in memory if the key is hot.
 async fn send(
     transaction: &mut Transaction<'_, '_>,
     answer: NodeAnswer,
@@ -278,7 +278,7 @@ async fn send(
     }
 }
 
-/// Where the owner's answer comes from, as its part of `Cache-Status` tells (RFC 9211 §2).
+/// The source of the owner's answer, from the owner's part of `Cache-Status` (RFC 9211 §2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OwnersState {
     /// The owner has fetched or validated the response.

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 /// Time limit for the answers of the other nodes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Lets all nodes that are not lost remove the stored responses of a URL. Waits for their answers,
-/// but not longer than [`PATIENCE`].
+/// Tells all nodes that are not lost to remove the stored responses of a URL. Waits for their
+/// answers, but not longer than [`PATIENCE`].
 pub(crate) async fn to_forget(worker: &Worker, wanted: &Wanted<'_>) {
     let FleetRole::MayAsk(scheme) = wanted.role else { return };
     let Some(link) = &worker.settings().upstream.fleet else { return };
     let told = others(&*link.fleet).map(|number| tell(worker, wanted, link, scheme, number));
-    // A node that does not answer may serve old responses until they are stale.
+    // A node that the message does not reach may serve old responses until they are stale.
     let _ = timeout(PATIENCE, join_all(told)).await;
 }
 

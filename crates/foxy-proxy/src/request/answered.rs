@@ -83,7 +83,7 @@ pub(crate) struct Progress {
     is_timed: Cell<bool>,
     /// The name of this cache in `Cache-Status`.
     cache_name: Cell<&'static str>,
-    /// What the answer tells the node of the fleet that sent the request.
+    /// The facts for the node of the fleet that sent the request. `None` if no node sent it.
     told: Cell<Option<Told>>,
 }
 
@@ -144,13 +144,14 @@ impl Progress {
         outcome.of_cache(self.cache_name.get())
     }
 
-    /// Records what the answer tells the node that sent the request.
+    /// Records the facts that the answer tells the node that sent the request.
     pub(crate) fn tell(&self, told: Told) {
         self.told.set(Some(told));
     }
 
-    /// Returns what an answer with this outcome tells the node that sent the request. Returns
-    /// `None` if no node sent it. The node fetches itself instead of an error of this node.
+    /// Returns the facts that an answer with this outcome tells the node that sent the request.
+    /// Returns `None` if no node sent it. If this node has an error, that node asks another node or
+    /// fetches itself.
     pub(crate) fn told(&self, outcome: CacheStatus) -> Option<Told> {
         let is_error =
             matches!(outcome, CacheStatus::Error(reason) if reason != ErrorReason::OnlyIfCached);

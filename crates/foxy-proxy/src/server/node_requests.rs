@@ -1,6 +1,6 @@
-//! Answers the requests of other nodes of the fleet (`upstream::fleet`). A node sends only requests
-//! whose keys this node owns, after it has applied the operator's rules. This node never sends such
-//! a request on to another node.
+//! Answers the requests of other nodes of the fleet (`upstream::fleet`). A node sends a request if
+//! this node is the owner or the second of the key. The other node has already applied the
+//! operator's rules. This node never sends such a request on to another node.
 
 use crate::answer::{self, transaction::Transaction};
 use crate::cache::stored::CacheKey;
@@ -34,7 +34,7 @@ impl Drop for NodeRequest<'_> {
     }
 }
 
-/// Answers one request of another node. Returns how it ended, and the number of bytes sent.
+/// Answers a request of another node. Returns how the request ended, and the number of bytes sent.
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
@@ -113,7 +113,7 @@ async fn pong(
     answer::local(sender, options, ResponseHead::new(200), outcome, Bytes::new()).await
 }
 
-/// Removes the stored responses of a URL, because an unsafe request has changed the URL.
+/// Removes the stored responses of a URL, because an unsafe request has changed its resource.
 async fn forget(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -127,7 +127,7 @@ async fn forget(
     answer::local(sender, options, ResponseHead::new(200), outcome, Bytes::new()).await
 }
 
-/// Tells the other node that this node has too many requests in progress.
+/// Refuses the request, because this node has too many requests in progress.
 async fn busy(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answered, Aborted> {
     let outcome = CacheStatus::Local { detail: "busy" };
     answer::local(sender, options, ResponseHead::new(503), outcome, Bytes::new()).await

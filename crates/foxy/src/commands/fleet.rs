@@ -24,7 +24,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let answer = AdminClient::new(matches)?.ask("GET", "/data/fleet", "")?;
     let status: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!(
-            "the running foxy sent no fleet: {error}; use a foxy of its version"
+            "the running foxy sent no readable state of the fleet: {error}; use the foxy command \
+             of its version"
         ))
     })?;
     if matches.get_flag("json") {
@@ -32,11 +33,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return Ok(());
     }
     let text = text(&status);
-    terminal::print(text.as_deref().unwrap_or("this foxy has no fleet (fleet.node)"));
+    let absent = "the running foxy is no node of a fleet; set `fleet.node` to join a fleet";
+    terminal::print(text.as_deref().unwrap_or(absent));
     Ok(())
 }
 
-/// Describes the fleet for people. Returns `None` if the running foxy has no fleet.
+/// Returns the state of the fleet as text for a terminal, or `None` if the running foxy has no
+/// fleet.
 fn text(status: &Value) -> Option<String> {
     let nodes = status["nodes"].as_array()?;
     let mut text =

@@ -23,8 +23,8 @@ use std::sync::Arc;
 const NAME: &str = "foxy.fleet";
 const NEW_NAME: &str = "foxy.fleet.new";
 
-/// The file with the place in the log. Without a store, nothing is saved: after a restart, nothing
-/// is stored that a purge could concern.
+/// The file with the place in the log. Without a store there is no file: after a restart, nothing
+/// is stored that a purge could affect.
 struct Place(Option<PathBuf>);
 
 impl PlaceFile for Place {
@@ -43,7 +43,7 @@ impl PlaceFile for Place {
     }
 }
 
-/// This node as a member of the fleet.
+/// This node's membership in a fleet with an engine. `None` without an engine.
 pub struct FleetPurges(Option<FleetMember>);
 
 impl FleetPurges {
@@ -96,21 +96,22 @@ fn report(news: FleetNews) {
         FleetNews::NotDurable(Durability::Weak(setting)) => (
             Level::Warning,
             format!(
-                "the fleet's engine may lose purges that it confirmed, because {setting}; foxy \
-                 then validates everything; set it in the engine's configuration"
+                "the fleet's engine may lose purges that it confirmed, because {setting}; change \
+                 this in the engine's configuration; after a loss, foxy validates every stored \
+                 response"
             ),
         ),
         FleetNews::NotDurable(_) => (
             Level::Warning,
-            "the fleet's engine does not tell its settings; `appendonly` must be `yes`, and \
-             `appendfsync` must be `always`"
+            "foxy cannot read the settings of the fleet's engine; check that `appendonly` is \
+             `yes`, and that `appendfsync` is `always`"
                 .into(),
         ),
         FleetNews::EngineAway(error) => (
             Level::Warning,
             format!(
-                "the fleet's engine does not answer, so foxy refuses purges, and soon validates \
-                 every stored response: {error}"
+                "the fleet's engine does not answer: {error}; foxy refuses purges, and soon \
+                 validates every stored response; start the engine, or correct `fleet.engine`"
             ),
         ),
         FleetNews::EngineBack => (Level::Info, "the fleet's engine answers again".into()),
@@ -120,7 +121,9 @@ fn report(news: FleetNews) {
         ),
         FleetNews::PlaceNotSaved(error) => (
             Level::Warning,
-            format!("{NAME} cannot be written, so this node of the fleet has no lease: {error}"),
+            format!(
+                "{NAME} cannot be written, so this node validates every stored response: {error}"
+            ),
         ),
     };
     terminal::report(level, &format!("foxy: {text}"));
@@ -131,7 +134,7 @@ const fn why(cause: ValidateCause) -> &'static str {
         ValidateCause::NewChain => "the fleet's engine lost entries of the purge log",
         ValidateCause::Missed => "this node has not read the whole purge log",
         ValidateCause::NoProof => {
-            "the fleet's engine restarted, and a node that may know lost purges is away"
+            "the fleet's engine restarted, and a node that may know lost purges does not answer"
         }
     }
 }
@@ -154,12 +157,12 @@ impl FleetPurgeFacts {
             ),
             (
                 "lease_seconds",
-                "Rest of this node's lease in seconds.",
+                "Time in seconds until this node's lease ends.",
                 report.lease_left.as_secs_f64(),
             ),
             (
                 "log_lag_entries",
-                "Entries of the purge log that this node has not applied.",
+                "Entries of the purge log that this node has not applied yet.",
                 report.lag.map_or(f64::NAN, |lag| lag as f64),
             ),
             (
@@ -167,7 +170,7 @@ impl FleetPurgeFacts {
                 "Whether the purge log has lost entries and no new chain has begun.",
                 f64::from(u8::from(report.broken.is_some())),
             ),
-            ("purges_waiting", "Purges that wait for other nodes.", report.waiting as f64),
+            ("purges_waiting", "Purges that are not acknowledged yet.", report.waiting as f64),
         ];
         for (name, help, value) in gauges {
             page.single(&format!("foxy_fleet_{name}"), FamilyKind::Gauge, help, value);
@@ -203,7 +206,7 @@ impl FleetPurgeFacts {
         page.family(
             "foxy_fleet_purges_acknowledged_total",
             counter,
-            "Purges that all nodes of the fleet applied, by time in seconds until then.",
+            "Purges that every node with a lease applied, by time until then in seconds.",
             classes.iter().map(|(labels, count)| (&labels[..], *count)),
         );
         page.single(

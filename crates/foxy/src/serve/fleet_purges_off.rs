@@ -1,4 +1,4 @@
-//! Stands for `fleet_purges` in a foxy without the feature `fleet`, which refuses every fleet.
+//! Replaces `fleet_purges` in a foxy without the feature `fleet`, which refuses every fleet.
 
 use crate::failure::Failure;
 use crate::serve::admin::metrics::Exposition;

@@ -56,7 +56,8 @@ impl FleetChapter {
     }
 }
 
-/// Reports settings of a fleet that lack another setting, and a list of members without this node.
+/// Returns a complaint if settings of a fleet need a missing setting, or if the members make no
+/// fleet.
 pub fn complaint(settings: &Settings, written: &Written) -> Option<Complaint> {
     let fleet = &settings.fleet;
     let needed = [

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const NO_FLEET: u64 = u64::MAX;
 
-/// The end of a lease, on the clock since boot. A node that belongs to no fleet needs no lease.
+/// The end of a lease, on the clock since boot. A node without `fleet.engine` needs no lease.
 #[derive(Debug)]
 pub struct PurgeLease(AtomicU64);
 
@@ -17,7 +17,7 @@ impl Default for PurgeLease {
 }
 
 impl PurgeLease {
-    /// Sets the end of the lease. The node then belongs to a fleet.
+    /// Sets the end of the lease. From the first call on, the node needs a lease.
     pub fn set(&self, until: Instant) {
         self.0.store(until.0.min(NO_FLEET - 1), Ordering::Release);
     }

@@ -85,7 +85,7 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Returns the lease of this node, if it belongs to a fleet.
+    /// Returns the lease of this node. A node without `fleet.engine` needs none.
     pub const fn lease(&self) -> &PurgeLease {
         &self.lease
     }
@@ -162,7 +162,7 @@ pub enum NotPurged {
     Busy,
     /// The proxy is stopping.
     Stopping,
-    /// The disk was too slow. The purge may still take effect later.
+    /// The disk or another node of the fleet was too slow. The purge may still take effect later.
     Late,
     /// The engine of the fleet does not answer. The purge may still take effect.
     EngineAway,
@@ -188,18 +188,20 @@ impl NotPurged {
                  then purge again"
             }
             Self::Busy => {
-                "nothing was purged: too many purges wait for the disk; try again, or purge by \
-                 tag, prefix or site"
+                "nothing was purged: too many purges are waiting; try again, or purge by tag, \
+                 prefix or site"
             }
             Self::Late => {
-                "the disk did not write the purge in time, so the purge may take effect later; \
-                 purge again to be sure"
+                "the disk or a node of the fleet did not confirm the purge in time, so the purge \
+                 may take effect later; purge again to be sure"
             }
             Self::EngineAway => {
                 "the engine of the fleet does not answer, so the purge may not reach all nodes; \
                  purge again when the engine is back"
             }
-            Self::Stopping => "nothing was purged: foxy is stopping; purge again when it runs",
+            Self::Stopping => {
+                "foxy is stopping, so the purge may have no effect; purge again when foxy runs"
+            }
         }
     }
 }

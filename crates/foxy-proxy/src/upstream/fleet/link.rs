@@ -20,12 +20,12 @@ impl FleetLink {
         format!("foxy-{}", self.fleet.nodes()[self.fleet.own()].name)
     }
 
-    /// Records that a node failed, and counts nodes that are lost.
+    /// Records that a connection to a node failed. Counts the node if it is lost now.
     pub(crate) fn fails(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.fails(number).into());
     }
 
-    /// Records that a node did not answer a ping, and counts nodes that are lost.
+    /// Records that a node did not answer a ping. Counts the node if it is lost now.
     pub(crate) fn misses_ping(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.misses_ping(number).into());
     }

@@ -1,6 +1,7 @@
 //! The *fleet*: several foxy processes, its *nodes*, that share one cache. Each cache key has an
-//! *owner*, the node that fetches and stores the key's responses. This module has the interface to
-//! the code that knows the members, and the field with which nodes speak to each other.
+//! *owner*, the node that fetches and stores the key's responses. The next node of the key's order,
+//! the *second*, replaces a lost or busy owner. This module has the interface to the code that
+//! knows the members, and the header field with which nodes speak to each other.
 
 pub(crate) mod link;
 pub(crate) mod nodes;
@@ -11,14 +12,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Name of the field with which nodes speak to each other. It counts only on connections between
-/// nodes. The proxy removes the field from all other messages.
+/// Name of the header field with which nodes speak to each other. The field has a meaning only on
+/// connections between nodes. The proxy removes it from all other messages.
 pub(crate) const FIELD: &str = "Foxy-Fleet";
 
 /// The field's value in a request to the second node of a key's order.
 pub(crate) const SECOND: &str = "second";
 
-/// The field's value in a request for a stored response only, while another node is slow.
+/// The field's value in a request that only a stored response may answer. The owner is slow.
 pub(crate) const STORED: &str = "stored";
 
 /// A node of the fleet.
@@ -37,19 +38,19 @@ pub struct FleetNode {
 pub struct ChosenNode {
     /// Position of the node among all nodes.
     pub number: usize,
-    /// If the node gives no answer for this time, another node is asked too. `None` if the node
-    /// has not answered often enough to know its usual time.
+    /// If the node does not answer within this time, the caller also asks another node. `None` if
+    /// too few answers are known to choose the time.
     pub patience: Option<Duration>,
 }
 
-/// What a node tells another node with an answer.
+/// The facts that a node tells another node with an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Number of requests of other nodes in progress at the node.
     pub load: u32,
     /// Number of requests per second that the nodes send for the key.
     pub rate: u32,
-    /// True if the node has too many requests in progress, so another node must answer.
+    /// True if the node refuses the request, because it has too many requests in progress.
     pub is_busy: bool,
     /// True if the answer is an error of the node itself.
     pub has_failed: bool,
@@ -102,8 +103,8 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// Returns true if a node is lost: it accepts no connections or answers no pings.
     fn is_lost(&self, number: usize) -> bool;
 
-    /// Records an answer. Its head came after the time `took`, or `took` is `None` if the node had
-    /// to wait for the origin.
+    /// Records an answer. `took` is the time until its head came, or `None` if the node waited for
+    /// the origin.
     fn answered(&self, number: usize, took: Option<Duration>, told: Told);
 
     /// Records the answer to a ping.
@@ -117,17 +118,17 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// node was not lost before.
     fn fails(&self, number: usize) -> bool;
 
-    /// Begins a request of another node for a key, and returns what the answer tells this node.
-    /// The caller must call [`Self::end`] later.
+    /// Notes the beginning of a request of another node for a key. Returns the facts to tell that
+    /// node with the answer. The caller must call [`Self::end`] later.
     fn begin(&self, key: &[u8], now: Instant) -> Told;
 
-    /// Ends a request of another node.
+    /// Notes the end of a request of another node.
     fn end(&self);
 
     /// Returns the number of requests of other nodes in progress.
     fn load(&self) -> u32;
 
-    /// Returns the number of requests per second from which on all nodes keep copies of a key's
+    /// Returns the least number of requests per second for which all nodes keep a copy of a key's
     /// response in memory.
     fn hot_rate(&self) -> u32;
 }
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_understand_what_they_tell() {
+    fn a_node_reads_the_facts_that_another_node_writes() {
         for told in [
             Told::default(),
             Told { load: 12, rate: 40, is_busy: true, has_failed: false },

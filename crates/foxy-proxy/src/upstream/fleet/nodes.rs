@@ -1,5 +1,5 @@
-//! Connections to the other nodes of the fleet (`upstream::fleet`), and the pings that find out which
-//! nodes are lost. Nodes speak HTTP/2 over TLS, and both sides present a certificate.
+//! Connections to the other nodes of the fleet (`upstream::fleet`), and the pings that find lost
+//! nodes. Nodes speak HTTP/2 over TLS, and both sides present a certificate.
 
 use crate::core::counters::Counters;
 use crate::core::places::ClientBlock;
@@ -39,7 +39,8 @@ impl UpstreamCore {
     }
 }
 
-/// Pings each other node once a second until the worker ends. Only one worker of the proxy does so.
+/// Pings every other node once a second until the worker ends. Only one worker of the proxy does
+/// so.
 pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters: Arc<Counters>) {
     loop {
         let next = Instant::now() + PING_INTERVAL;
@@ -59,7 +60,7 @@ pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters
     }
 }
 
-/// Sends one ping: an OPTIONS request for the node itself.
+/// Sends a ping: an OPTIONS request with the target `*`. Returns the facts that the node tells.
 async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Option<Told> {
     let Route { origin, .. } = Route::to_node(link, number);
     let mut headers = Headers::new();

@@ -159,8 +159,8 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
         && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
 }
 
-/// Each time records of this many bytes arrive, one more byte of new large objects may go to the
-/// main log.
+/// For this number of bytes of arriving records, one byte of new large objects may go to the main
+/// log.
 const BYTES_PER_LARGE: usize = 8;
 
 /// Limits the bytes of new objects that go to the main log because probation is too small for all

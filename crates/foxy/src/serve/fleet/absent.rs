@@ -1,4 +1,4 @@
-//! Takes the place of the fleet in a foxy that was built without the feature `fleet`.
+//! Replaces `open` in a foxy without the feature `fleet`, which refuses every fleet.
 
 use super::OpenFleet;
 use crate::failure::Failure;

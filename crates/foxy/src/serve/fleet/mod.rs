@@ -31,8 +31,8 @@ pub struct OpenFleet {
     pub view: FleetView,
 }
 
-/// Opens the fleet, and adds it to the settings `of_proxy`. Returns the state of the fleet, for
-/// people. Returns `None` without a fleet.
+/// Opens the fleet, and adds it to the settings `of_proxy`. Returns the state of the fleet for the
+/// operator, or `None` without a fleet.
 pub fn join(
     of_proxy: &mut ProxySettings,
     listen: Vec<SocketAddr>,

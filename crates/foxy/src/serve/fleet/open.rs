@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The state of the fleet, for people.
+/// The state of the fleet, for the operator.
 #[derive(Clone, Debug)]
 pub struct FleetView(Arc<Nodes>);
 
@@ -25,7 +25,7 @@ pub fn open(settings: &Settings) -> Result<Option<OpenFleet>, Failure> {
     let Some(members) = fleet.fleet() else { return Ok(None) };
     let members = members.map_err(Failure::Unusable)?;
     let name = &members.own().id;
-    // A process has one name, so this text is never freed.
+    // Leaking is harmless, because a process opens one fleet.
     let cache_name = format!("foxy-{name}").leak();
     let (chain, key) = (certificate(fleet)?, key(fleet)?);
     let mut certificates = ClientCertificates::default();
@@ -46,8 +46,8 @@ pub fn open(settings: &Settings) -> Result<Option<OpenFleet>, Failure> {
     Ok(Some(OpenFleet { link, tls, cache_name, view: FleetView(nodes) }))
 }
 
-/// Returns the rate from which on this node keeps copies. With an engine for purges it keeps none: a
-/// node that has applied a purge could copy a response from an owner that has not applied it yet.
+/// Returns the least rate for which this node keeps copies. With an engine for purges it keeps no
+/// copies: this node could copy a purged response from an owner that has not applied the purge yet.
 fn hot_rate(fleet: &FleetChapter) -> u32 {
     let rate = u32::try_from(fleet.hot_rate).unwrap_or(u32::MAX);
     if fleet.engine.is_some() { u32::MAX } else { rate }
@@ -64,7 +64,7 @@ fn key(fleet: &FleetChapter) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Returns a path without which the settings of a fleet are refused.
+/// Returns a path that every fleet must have.
 fn given(path: Option<&Path>) -> &Path {
     path.expect("`settings::fleet` has refused a fleet without this file")
 }
@@ -86,7 +86,7 @@ fn read_public(path: &Path, key: &str) -> Result<Vec<u8>, Failure> {
 }
 
 impl FleetView {
-    /// Returns the nodes as JSON, with their marks, shares and loads.
+    /// Returns the nodes as JSON, with their states, shares and loads.
     pub fn as_json(&self) -> Value {
         let node = |node: NodeStatus| {
             json!({
