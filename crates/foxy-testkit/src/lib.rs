@@ -8,6 +8,7 @@ pub mod http;
 pub mod http2;
 pub mod origin;
 pub mod parent;
+pub mod ports;
 pub mod store;
 pub mod tunnel;
 pub mod wait;

@@ -193,16 +193,26 @@ impl Bound {
         kind: ListenerKind,
         tls: Option<&ClientTls>,
     ) -> io::Result<()> {
-        // The workers' sockets share one port, also with sockets of other programs. So this first
+        // The workers' sockets share one port, also with sockets of other programs. So the first
         // socket binds without sharing, and fails if another program already uses the port.
-        let free = TcpListener::bind(wanted)?;
-        let mut address = free.local_addr()?;
-        drop(free);
+        self.spread(TcpListener::bind(wanted)?, kind, tls)
+    }
+
+    /// Gives `first` to the first worker, and opens sockets with the same address for the others. A
+    /// client may be connected to `first` already, so this socket stays open.
+    fn spread(
+        &mut self,
+        first: TcpListener,
+        kind: ListenerKind,
+        tls: Option<&ClientTls>,
+    ) -> io::Result<()> {
+        let is_transparent = kind == ListenerKind::Transparent && !self.is_redirected;
+        let address = first.local_addr()?;
+        share_port(&first, is_transparent)?;
+        let mut first = Some(first);
         let mut sockets = Vec::new();
         for worker in &mut self.workers {
-            let is_transparent = kind == ListenerKind::Transparent && !self.is_redirected;
-            let listener = listen(address, is_transparent)?;
-            address = listener.local_addr()?;
+            let listener = first.take().map_or_else(|| listen(address, is_transparent), Ok)?;
             let socket = ListenSocket::Tcp(listener);
             sockets.push(socket.try_clone()?);
             worker.push(WorkerListener { socket, kind, tls: tls.cloned() });
@@ -233,6 +243,16 @@ impl Bound {
     }
 }
 
+/// Lets further sockets of this process listen at the address of a listening socket.
+fn share_port(listener: &TcpListener, is_transparent: bool) -> io::Result<()> {
+    let socket = SockRef::from(listener);
+    if is_transparent {
+        make_transparent(&socket, listener.local_addr()?.ip())?;
+    }
+    socket.set_reuse_port(true)?;
+    socket.listen(ACCEPT_BACKLOG)
+}
+
 /// Opens a listening socket for one worker. The socket shares the address with the sockets of the
 /// other workers (SO_REUSEPORT).
 fn listen(address: SocketAddr, is_transparent: bool) -> io::Result<TcpListener> {
@@ -245,4 +265,23 @@ fn listen(address: SocketAddr, is_transparent: bool) -> io::Result<TcpListener> 
     socket.bind(&address.into())?;
     socket.listen(ACCEPT_BACKLOG)?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn a_client_that_connects_before_all_workers_listen_keeps_its_connection() {
+        let settings = ProxySettings { listen: vec![], workers: 2, ..ProxySettings::default() };
+        let mut bound = Bound::open(&settings).expect("opened");
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+        let client = TcpStream::connect(first.local_addr().expect("bound")).expect("connected");
+        bound.spread(first, ListenerKind::Plain, None).expect("each worker listens");
+        assert_eq!(bound.workers.iter().map(Vec::len).sum::<usize>(), 2);
+        client.set_nonblocking(true).expect("set");
+        let error = client.peek(&mut [0]).expect_err("nothing was sent");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}");
+    }
 }

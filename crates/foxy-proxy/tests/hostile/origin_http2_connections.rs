@@ -10,6 +10,7 @@ use foxy_http::Method;
 use foxy_proxy::upstream::{
     ChosenBy, ConnectError, HeadEvent, Origin, RequestBody, Scheme, UpstreamClient, UpstreamError,
 };
+use foxy_testkit::ports::free_ports;
 use futures_util::future::{FutureExt, join_all};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -273,9 +274,7 @@ async fn nothing_is_shared_between_origins_that_differ_in_who_chose_them() {
 #[tokio::test]
 async fn all_who_wait_for_a_connection_learn_that_there_is_none() {
     local(async {
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = closed.local_addr().expect("bound").port();
-        drop(closed);
+        let port = free_ports(1);
         let client = http2_client();
         let asked = (0..5).map(async |_| answer(&mut get(&client, port, "/")).await);
         for answer in join_all(asked).await {

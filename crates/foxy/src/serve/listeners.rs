@@ -10,7 +10,7 @@ use crate::settings::rows::Network;
 use foxy_base::clock;
 use foxy_proxy::core::addresses::transparency::make_transparent;
 use foxy_proxy::server::listener::{ListenSocket, ListenerKind, SharedListener};
-use socket2::SockRef;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fmt::Display;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Longest wait for a killed process to release its address or its stores.
 const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
 const PREDECESSOR_POLL: Duration = Duration::from_millis(10);
+
+/// Number of connections that may wait at an admin socket.
+const ADMIN_BACKLOG: i32 = 128;
 
 /// Error number EPERM: foxy lacks a capability.
 const NOT_PERMITTED: i32 = 1;
@@ -66,9 +69,9 @@ pub struct Listeners {
 /// Listening sockets with their use, opened by systemd or by the old process of an upgrade.
 pub type OpenSockets = Vec<(Purpose, SharedListener)>;
 
-/// A socket for a TCP address of the settings: newly opened, or from the old process.
+/// A socket for a TCP address of the settings: newly bound, or from the old process.
 enum BoundTcp {
-    New(TcpListener),
+    New(Socket),
     Inherited(SharedListener),
 }
 
@@ -127,8 +130,9 @@ impl Listeners {
         for (wanted, bound) in tcp(address, bind)? {
             match (bound, purpose) {
                 (BoundTcp::Inherited(shared), _) => self.add(purpose, shared),
-                (BoundTcp::New(listener), Purpose::Admin) => {
-                    self.admin.push(shared(purpose, ListenSocket::Tcp(listener), false));
+                (BoundTcp::New(socket), Purpose::Admin) => {
+                    socket.listen(ADMIN_BACKLOG)?;
+                    self.admin.push(shared(purpose, ListenSocket::Tcp(socket.into()), false));
                 }
                 (BoundTcp::New(_), Purpose::Listen) => self.proxy.listen.push(wanted),
                 (BoundTcp::New(_), Purpose::ListenTls) => self.proxy.listen_tls.push(wanted),
@@ -293,14 +297,16 @@ impl Binding {
     }
 
     /// Binds an address without SO_REUSEPORT, so that this fails while another process uses the
-    /// address.
-    fn bind(self, address: SocketAddr) -> std::io::Result<TcpListener> {
+    /// address. The socket does not listen, so no client connects before a worker listens.
+    fn bind(self, address: SocketAddr) -> std::io::Result<Socket> {
         let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
-        let listener = patiently(is_in_use, || TcpListener::bind(address))?;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        patiently(is_in_use, || socket.bind(&address.into()))?;
         if self == Self::Transparent {
-            make_transparent(&SockRef::from(&listener), address.ip())?;
+            make_transparent(&SockRef::from(&socket), address.ip())?;
         }
-        Ok(listener)
+        Ok(socket)
     }
 }
 

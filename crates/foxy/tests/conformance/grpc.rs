@@ -3,7 +3,7 @@
 //! once.
 
 use crate::support::{Foxy, not_run, write_secret};
-use std::net::TcpListener;
+use foxy_testkit::ports::free_ports;
 use std::process::{Command, Stdio};
 
 /// The interpreter of the operating system, whose packages `cargo xtask tools` installs.
@@ -23,9 +23,7 @@ fn grpc_calls_of_each_kind_pass() {
     std::fs::write(&certificate, made.cert.pem()).expect("writable");
     write_secret(&key, &made.signing_key.serialize_pem());
     let (certificate, key) = (certificate.to_str().expect("UTF-8"), key.to_str().expect("UTF-8"));
-    let server = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = server.local_addr().expect("bound").port();
-    drop(server);
+    let port = free_ports(1);
     let origin = format!("https://localhost:{port}");
     let foxy = Foxy::start(
         &folder.path().join("store"),

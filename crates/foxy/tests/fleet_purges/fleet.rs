@@ -4,10 +4,10 @@ use crate::redis::Redis;
 use crate::support::{Foxy, Response, request, write_secret};
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::ports::free_address;
 use foxy_testkit::wait::until;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -69,13 +69,8 @@ impl Fleet {
     pub fn start(redis: &Redis) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         write_certificates(folder.path());
-        let free = || TcpListener::bind("127.0.0.1:0").expect("a port");
-        let ports = NAMES.map(|_| free());
-        let member = |(name, port): (&&str, &TcpListener)| {
-            format!("{name} https://{}", port.local_addr().expect("an address"))
-        };
-        let members = NAMES.iter().zip(&ports).map(member).collect();
-        drop(ports);
+        let member = |name: &&str| format!("{name} https://{}", free_address());
+        let members = NAMES.iter().map(member).collect();
         let nodes = NAMES.map(|_| None).into_iter().collect();
         let mut fleet = Self { folder, engine: redis.url(), members, nodes };
         (0..NAMES.len()).for_each(|node| fleet.begin(node));

@@ -1,8 +1,9 @@
 //! A Redis server of the test's own, on loopback, with its own folder.
 
+use foxy_testkit::ports::free_address;
 use foxy_testkit::wait::until;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -22,11 +23,8 @@ impl Redis {
     pub fn start(fsync: &'static str) -> Option<Self> {
         let is_there = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
         is_there.ok().filter(|status| status.success())?;
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        drop(listener);
         let folder = tempfile::tempdir().expect("a folder");
-        let mut redis = Self { folder, address, fsync, child: None };
+        let mut redis = Self { folder, address: free_address(), fsync, child: None };
         redis.restart();
         Some(redis)
     }

@@ -3,8 +3,9 @@
 use crate::support::black_box::{BlackBox, binary};
 use crate::support::write_secret;
 use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::ports::free_address;
 use foxy_testkit::wait::PATIENCE;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -175,6 +176,5 @@ impl Drop for Subject {
 /// Returns three addresses with different free ports. They are fixed, because a new process must
 /// bind them again if its predecessor was killed.
 fn free_addresses() -> [SocketAddr; 3] {
-    let sockets = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    sockets.map(|socket| socket.local_addr().expect("bound"))
+    [(); 3].map(|()| free_address())
 }

@@ -5,9 +5,10 @@ use crate::support::commands::{foxy, records};
 use foxy_testkit::client::exchange;
 use foxy_testkit::http::read_head;
 use foxy_testkit::origin::listen_in_order;
+use foxy_testkit::ports::free_ports;
 use serde_json::Value;
 use std::io::Write;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 
 /// Runs `foxy leap` with these arguments. Returns its output, and a function that finds the value
 /// of a measure by subject and name.
@@ -60,19 +61,6 @@ fn replay_compares_hits_with_their_misses_in_each_case() {
     assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
 }
 
-/// Returns the first of three consecutive free ports.
-fn three_free_ports() -> u16 {
-    let free = || {
-        TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a port")
-            .port()
-    };
-    let all_free =
-        |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-    std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
-}
-
 /// Starts a proxy that stores nothing. After each request it sends another request to its parent
 /// proxy, as if it prefetched.
 fn prefetching(parent: u16) -> String {
@@ -98,7 +86,7 @@ fn prefetching(parent: u16) -> String {
 
 #[test]
 fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
-    let first = three_free_ports();
+    let first = free_ports(3);
     let collector = format!("127.0.0.1:{first}");
     let (eager, honest) = (prefetching(first + 1), format!("honest=127.0.0.1:{}", first + 2));
     let eager = format!("eager={eager}");
@@ -124,7 +112,7 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
 
 #[test]
 fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
-    let first = three_free_ports();
+    let first = free_ports(3);
     // The "proxy" is a port of the Collector, the common parent proxy of the proxies in LEAP. So it
     // has no cache.
     let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));

@@ -3,6 +3,7 @@
 
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
+use foxy_testkit::ports::free_address;
 
 /// A workload with short samples. The cache size is 320 MB divided by the time-scale: 16 MiB.
 const PEAK: &str = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
@@ -101,8 +102,7 @@ fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
 
 #[test]
 fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|place| place.local_addr());
-    let nobody = nobody.expect("a free port").to_string();
+    let nobody = free_address().to_string();
     let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
     assert_eq!(code, Some(3), "{err}");
     let expected = format!(

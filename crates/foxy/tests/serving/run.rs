@@ -3,6 +3,7 @@
 
 use crate::support::commands::signal;
 use crate::support::{Origin, request};
+use foxy_testkit::ports::free_address;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -171,10 +172,7 @@ fn what_cannot_be_run_is_named_with_the_code_of_a_shell() {
 #[test]
 fn a_proxy_that_does_not_answer_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .expect("a free port")
-        .local_addr()
-        .expect("bound");
+    let free = free_address();
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env("HOME", folder.path()).args(["run", "--proxy", &free.to_string(), "--", "true"]);
     let output = command.output().expect("the binary runs");

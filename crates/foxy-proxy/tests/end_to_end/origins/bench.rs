@@ -6,7 +6,8 @@ use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::upstream::{GroupSettings, OriginServer, Origins, Scheme, ServerStatus};
 use foxy_rules::operator::OperatorRules;
-use std::net::{SocketAddr, TcpListener};
+use foxy_testkit::ports::free_address;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 pub fn server(address: SocketAddr) -> OriginServer {
@@ -16,7 +17,7 @@ pub fn server(address: SocketAddr) -> OriginServer {
 
 /// Returns an address on which nothing listens.
 pub fn dead() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
+    free_address()
 }
 
 pub fn group(name: &str, servers: &[SocketAddr]) -> GroupSettings {

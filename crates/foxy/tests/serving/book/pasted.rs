@@ -1,9 +1,9 @@
 //! Reads the shell commands in documents, and runs them as a user would paste them.
 
 use crate::support::commands::Serving;
-use std::collections::BTreeMap;
+use foxy_testkit::ports::free_ports;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -64,11 +64,8 @@ impl Stage {
     /// user.
     pub fn set(text: &str, more: &str) -> Self {
         let named = text.split(HOST).skip(1).filter_map(port);
-        let held: BTreeMap<u16, TcpListener> = named
-            .map(|port| (port, TcpListener::bind("127.0.0.1:0").expect("a free port")))
-            .collect();
-        let number = |listener: &TcpListener| listener.local_addr().expect("an address").port();
-        let ports = held.iter().map(|(&port, listener)| (port, number(listener))).collect();
+        let named: BTreeSet<u16> = named.collect();
+        let ports = named.into_iter().map(|port| (port, free_ports(1))).collect();
         let stage =
             Self { folder: tempfile::tempdir().expect("a folder"), ports, page: Serving::origin() };
         let builds = ["checkout/target/quick", "checkout/target/release"];

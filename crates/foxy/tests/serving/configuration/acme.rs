@@ -5,13 +5,14 @@ use crate::support::commands::foxy as run;
 use crate::support::{Foxy, Origin, not_run, write_secret};
 use foxy_testkit::certificates::TestAuthority;
 use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::ports::free_ports;
 use foxy_testkit::wait;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -32,11 +33,6 @@ fn pebble() -> Option<PathBuf> {
         not_run("tests with an ACME authority", reason);
     }
     found
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// The authority, and the ports of authority and foxy.
@@ -70,7 +66,7 @@ impl Scene {
         write("ca.pem", &authority.pem());
         write("pebble.pem", own.pem());
         write("pebble.key", &own.key.serialize_pem());
-        let (directory_port, tls_port) = (free_port(), free_port());
+        let (directory_port, tls_port) = (free_ports(1), free_ports(1));
         Some(Self { program, folder, directory_port, tls_port, origin: Origin::start() })
     }
 

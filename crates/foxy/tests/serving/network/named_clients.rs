@@ -2,8 +2,9 @@
 //! the test only prints that it did not run.
 
 use crate::support::{Foxy, not_run};
+use foxy_testkit::ports::free_address;
 use foxy_testkit::wait::until;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -19,9 +20,7 @@ impl Drop for Nginx {
 /// Starts an nginx that answers with the client's address and the address of the proxy to which
 /// the client connected. Returns `None` without nginx.
 fn start(folder: &Path) -> Option<(Nginx, SocketAddr)> {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = free.local_addr().expect("bound");
-    drop(free);
+    let address = free_address();
     let own = folder.display();
     let configuration = format!(
         "daemon off; master_process off; pid {own}/pid; error_log stderr;
