@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 /// A request target in a form that its method allows. It contains no blank, control byte or `#`.
-/// Servers treat `#` differently, and no form permits it (RFC 9112 §3.2, RFC 9110 §4.2.5). Other
+/// Servers disagree about `#`, and no form permits it (RFC 9112 §3.2, RFC 9110 §4.2.5). Other
 /// bytes, such as `"{}|^`, stay as the client wrote them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {

@@ -75,7 +75,7 @@ pub struct Compression {
     pub types: Vec<MediaRange>,
 }
 
-/// The reason for which the proxy sends a stored response without a coding of its own.
+/// The reason why the proxy sends a stored response without a coding of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotCoded {
     /// The client accepts none of the codings, or prefers the response without coding.
@@ -160,7 +160,7 @@ impl Compression {
         self.codings.is_empty()
     }
 
-    /// Returns the reason for which a response is never coded, if there is one. `length` is the
+    /// Returns the reason why a response is never coded, if there is a reason. `length` is the
     /// length of the body in bytes, if known.
     pub fn why_never(
         &self,

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// From this scale on (1 is the WebCoSM paper's scale), the run measures files of 0, 1, 2 … 10 KB
-/// four times. At a smaller scale, it measures 0, 5 and 10 KB once.
+/// At this scale or above (1 is the WebCoSM paper's scale), the run measures files of 0, 1, 2 … 10
+/// KB four times. At a smaller scale, the run measures files of 0, 5 and 10 KB once.
 const FULL: f64 = 0.5;
 const SIZE: u64 = 512 << 20;
 

@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// From this scale on (1 is the WebCoSM paper's scale), foxy measures each rate in [`RATES`] for
-/// the time [`TIME`]. At a smaller scale, foxy measures only two rates of the paper, for a quarter
-/// of this time.
+/// At this scale or a larger scale (1 is the WebCoSM paper's scale), foxy measures each rate in
+/// [`RATES`] for the time [`TIME`]. At a smaller scale, foxy measures only two rates of the paper,
+/// for a quarter of this time.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
 /// Requests per second. The WebCoSM paper ends at 350 and discusses 50, 90, 110 and 340.

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const LATENCY: Duration = Duration::from_millis(100);
-/// From this scale on (1 is the scale of the benchmark's paper), clients send as many requests as
-/// in the benchmark. At a smaller scale, they send a tenth.
+/// At this scale or above (1 is the scale of the benchmark's paper), clients send as many requests
+/// as in the benchmark. At a smaller scale, they send a tenth.
 const FULL: f64 = 0.5;
 
 type Case = (&'static str, &'static [&'static str], &'static [u32]);

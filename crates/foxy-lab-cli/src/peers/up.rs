@@ -70,7 +70,9 @@ impl Up {
         for process in self.running.processes() {
             match group.hold(process) {
                 Err(error) if error.raw_os_error() != Some(Errno::SRCH.raw_os_error()) => {
-                    return Err(format!("the proxy cannot be limited: {error}"));
+                    return Err(format!(
+                        "the proxy cannot be put into the control group that limits it: {error}"
+                    ));
                 }
                 _held_or_ended_meanwhile => {}
             }

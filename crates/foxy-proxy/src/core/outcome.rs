@@ -3,7 +3,7 @@
 
 use crate::core::counters::Counter;
 
-/// Reason for which a request was forwarded: the `fwd` parameter of RFC 9211 §2.2.
+/// The reason why a request was forwarded: the `fwd` parameter of RFC 9211 §2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForwardReason {
     /// The request has a condition, body, upgrade or range that only the origin can answer.

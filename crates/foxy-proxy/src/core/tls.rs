@@ -40,7 +40,7 @@ pub struct ClientCertificates {
     keys: Vec<Arc<CertifiedKey>>,
 }
 
-/// Reason for which a certificate and its key cannot be used. The text comes from the parser.
+/// The reason why a certificate and its key cannot be used. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateError {
     /// The certificate file is not in PEM format, or contains no certificate.
@@ -245,7 +245,7 @@ pub(crate) struct AcceptedTls {
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
 }
 
-/// The reason for which a TLS handshake with a client failed.
+/// The reason why a TLS handshake with a client failed.
 pub(crate) enum HandshakeFailure {
     /// The client's certificate is missing or unusable. The client may still read an alert from the
     /// stream.

@@ -57,7 +57,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
-/// The reason for which the proxy did not start.
+/// The reason why the proxy did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// The proxy cannot listen on the address.

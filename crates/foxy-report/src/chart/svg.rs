@@ -105,7 +105,8 @@ pub(super) fn width_of(words: &str, size: f64) -> f64 {
     words.chars().map(letter).sum::<f64>() * size
 }
 
-/// Breaks `words` at spaces into lines of at most `width`.
+/// Breaks `words` at spaces into lines of at most `width`, in units of the drawing. `size` is the
+/// size of the letters in the same units.
 pub(super) fn wrapped(words: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {

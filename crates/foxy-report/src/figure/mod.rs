@@ -122,7 +122,8 @@ impl FigureRow {
         }
     }
 
-    /// Makes a row that this machine cannot run. `why` is the reason.
+    /// Makes a row without values, because this machine cannot run the row's measurement. `why` is
+    /// the reason.
     pub fn impossible(figure: &str, row: &str, unit: &str, why: &str) -> Self {
         let row = Self::of(figure, row, unit, &[]).judged();
         Self { verdict: Verdict::NotPossibleHere, place: Place::Measured, note: why.into(), ..row }

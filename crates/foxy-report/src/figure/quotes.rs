@@ -193,11 +193,15 @@ pub fn check(table: &str) -> Result<usize, String> {
     let quotes = parse(table)?;
     let seals: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix(SEAL)).collect();
     let (documents, [own]) = seals.split_at(seals.len().saturating_sub(1)) else {
-        return Err("the table has no seal".into());
+        return Err("the table has no checksum (`# seal`); run `cargo xtask quotes FOLDER`".into());
     };
     let documents: Vec<String> = documents.iter().map(|line| line.trim().to_owned()).collect();
     if own.trim() != seal(&quotes, &documents) {
-        return Err("the table differs from its seal; run `cargo xtask quotes FOLDER`".into());
+        return Err(
+            "the table does not match its checksum (`# seal`), so somebody changed it; run \
+                    `cargo xtask quotes FOLDER`"
+                .into(),
+        );
     }
     let lacking: Vec<String> = quotes.iter().filter_map(lacks).collect();
     if lacking.is_empty() { Ok(quotes.len()) } else { Err(lacking.join("\n")) }

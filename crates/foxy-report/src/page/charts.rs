@@ -137,7 +137,8 @@ fn median_line(subject: &str, runs: &[Steps]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points: starts.filter_map(at).collect() }
 }
 
-/// Returns the remark that 1 is the limit, for a share such as the time in which a disk is busy.
+/// Returns the part of a chart's title that names 1 as the limit, if the chart shows the share of
+/// the time in which a disk is busy. Returns nothing for other charts.
 fn limit(name: &str) -> &'static str {
     if name.contains("busy") { " (1: the limit)" } else { "" }
 }

@@ -1,10 +1,10 @@
-//! A map of the live records of a store: how much of each segment is live, and the holes between
-//! the records.
+//! A map of the live records of a store (records that a get can find): the live share of each
+//! segment, and the holes between the records.
 
 use super::bits::Bits;
 use super::{FilePart, SegmentPlace, SegmentUse};
 
-/// Number of equal parts of a segment for which a map tells how much of the part is live.
+/// Number of *strips*: equal parts of a segment. A map tells how much of each strip is live.
 pub const STRIPS: usize = 16;
 
 /// Largest number of units (see [`Survey::unit_bytes`]) that a survey tells apart: the pages of a
@@ -93,7 +93,7 @@ pub struct Survey {
     live: Bits,
     /// The part of the index to visit next.
     next: usize,
-    /// Number of segments whose strips and holes are computed.
+    /// Number of segments whose live bytes, [strips](STRIPS) and holes are computed.
     finished: usize,
 }
 
@@ -232,8 +232,8 @@ impl Survey {
         self.apart.bytes += bytes - placed;
     }
 
-    /// Computes live bytes, strips and holes of some more segments, after the whole index was
-    /// visited. Returns whether more segments follow.
+    /// Computes live bytes, [strips](STRIPS) and holes of some more segments. The whole index must
+    /// have been visited before. Returns whether more segments follow.
     pub fn finish_some(&mut self) -> bool {
         let end = (self.finished + FINISHED_AT_ONCE).min(self.segments.len());
         for number in self.finished..end {

@@ -36,8 +36,8 @@ enum OpeningStep {
     OpenBlockDevice,
     FirstSync,
     Superblocks,
-    /// Reads more of a file whose first pages are zero, from this byte on. The file is blank if all
-    /// of it is zero.
+    /// Reads a part of a file whose pages before this byte are zero. The file is blank if all its
+    /// pages are zero.
     Blank(u64),
     /// Creates a file with this many bytes.
     Create(u64),

@@ -136,8 +136,8 @@ impl Operator {
     }
 
     /// Starts the new process, gives it the stores, and finishes the connections of this process.
-    /// Returns `None` if this process has finished, and an operator if this process serves on or
-    /// again.
+    /// Returns `None` if this process has finished. Returns an operator if the upgrade failed, so
+    /// that this process still serves.
     async fn upgrade(self, wish: UpgradeWish) -> Result<Option<Operator>, Failure> {
         let UpgradeWish { binary, reply } = wish;
         let successor = match self.prepare(binary).await {

@@ -62,9 +62,10 @@ impl FromStr for ListenAddress {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match PathBuf::from(path) {
-                path if !path.is_absolute() => {
-                    Err(format!("{text:?} names no whole path; write unix:/run/foxy/proxy.sock"))
-                }
+                path if !path.is_absolute() => Err(format!(
+                    "{text:?} is no absolute path; write for example \
+                         unix:/run/foxy/proxy.sock"
+                )),
                 path if path.as_os_str().len() > MAX_PATH_BYTES => Err(format!(
                     "{text:?} is too long; the path of a Unix socket has at most \
                      {MAX_PATH_BYTES} bytes"

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio_rustls::TlsConnector;
 
-/// The reason why a request got no right answer.
+/// The reason why a request got no correct answer.
 enum Failed {
     /// foxy refused the request before it processed any part of it, so the client may send the
     /// request again.

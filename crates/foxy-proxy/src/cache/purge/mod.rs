@@ -153,7 +153,7 @@ impl PurgeBook {
     }
 }
 
-/// The reason for which a purge failed.
+/// The reason why a purge failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotPurged {
     /// The purge could not be made durable.

@@ -200,8 +200,8 @@ impl Incoming {
                 1
             }
             kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
-            // Flow control limits neither frames without data nor padding, so such frames reduce
-            // the allowance.
+            // Flow control does not limit frames without data. It does not limit padding either,
+            // because h2 releases padding at once. So such frames reduce the allowance.
             kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
             kind::DATA if frame.has(flag::PADDED) => 1,
             kind::DATA => 0,

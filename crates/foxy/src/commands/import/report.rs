@@ -31,7 +31,7 @@ pub enum ImportReason {
     Opens(String),
     /// The new file needs a manual step by the operator.
     Step(String),
-    /// The new configuration has the directive, but foxy differs in a detail.
+    /// The new configuration has the directive, but foxy behaves differently in a detail.
     Differs(String),
     /// foxy has no equivalent.
     Missing(String),

@@ -43,7 +43,10 @@ impl fmt::Display for NoCertificate {
             Self::Authority(error) => write!(f, "{error}"),
             Self::NoChallenge => f.write_str("the authority offers no TLS-ALPN-01 challenge"),
             Self::Challenge(text) => {
-                write!(f, "the authority found no right answer at port 443 of the name ({text})")
+                write!(
+                    f,
+                    "the authority did not get the expected answer at port 443 of the name ({text})"
+                )
             }
             Self::Request(error) => write!(f, "{error}"),
             Self::Certificate(error) => write!(f, "the authority's answer is unusable: {error}"),

@@ -18,7 +18,7 @@ settings! {
 
     /// Folder for certificates and keys.
     folder: optional PathBuf = "acme.folder" flag "acme-folder",
-        Folder, Nothing("`acme.directory` needs it");
+        Folder, Nothing("none; `acme.directory` needs this folder");
 
     /// Host names of the certificates. By default the names in `hosts` of [`[[origin]]`](#origins).
     names: given Vec<String> = "acme.names" flag "acme-name",

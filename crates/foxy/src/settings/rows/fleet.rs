@@ -12,12 +12,13 @@ settings! {
     node: optional String = "fleet.node" flag "fleet-node",
         text(member_name, "NAME", "a"), Nothing("foxy has no fleet");
 
-    /// All nodes of the fleet with their URLs for other nodes, the same list at each node. Keys
-    /// spread by weight.
+    /// All nodes of the fleet: name, URL for other nodes, and weight. Every node needs the same
+    /// list. Each node owns a share of the keys in proportion to its weight.
     members: given Vec<String> = "fleet.members" flag "fleet-member",
         texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
 
-    /// URL of the Redis or Valkey server that orders the purges of all nodes. `rediss://` means TLS.
+    /// URL of the Redis or Valkey server that orders the purges of all nodes. `rediss://` means
+    /// TLS.
     engine: optional String = "fleet.engine" flag "fleet-engine",
         text(engine, "URL", "redis://127.0.0.1:6379"), Nothing("each node purges alone");
 
@@ -26,17 +27,17 @@ settings! {
 
     /// File in PEM with this node's certificate chain. Its DNS name is the node's name.
     certificate: optional PathBuf = "fleet.certificate" flag "fleet-certificate",
-        File, Nothing("`fleet.node` needs it");
+        File, Nothing("none; `fleet.node` needs this file");
 
     /// File in PEM with the private key of `fleet.certificate`.
     key: optional PathBuf = "fleet.key" flag "fleet-key",
-        File, Nothing("`fleet.node` needs it");
+        File, Nothing("none; `fleet.node` needs this file");
 
     /// Files in PEM with the certificate authorities of the nodes' certificates.
     ca: given Vec<PathBuf> = "fleet.ca" flag "fleet-ca", Files, Fixed();
 
-    /// From this number of requests per second for a URL on, nodes other than the owner keep a
-    /// copy of its response in memory.
+    /// Requests per second for a URL at which nodes other than the owner begin to keep copies of
+    /// its response in memory.
     hot_rate: given usize = "fleet.hot-rate" flag "fleet-hot-rate",
         count(1, 1_000_000), Fixed("50");
 }

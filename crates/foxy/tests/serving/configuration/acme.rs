@@ -234,7 +234,9 @@ fn a_wrong_answer_to_the_challenge_is_reported_in_the_words_of_the_authority() {
     let elsewhere = TestOrigin::start(|_, _| b"no TLS".to_vec());
     let _authority = scene.authority(elsewhere.address.port(), DAYS);
     let mut foxy = scene.foxy(&[]);
-    foxy.report_containing("the authority found no right answer at port 443 of the name (");
+    foxy.report_containing(
+        "the authority did not get the expected answer at port 443 of the name (",
+    );
     assert!(!scene.stored().exists());
 }
 

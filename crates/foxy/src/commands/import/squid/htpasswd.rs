@@ -3,7 +3,7 @@
 /// A user, and the name of the function that made the hash of the password.
 type HashedUser = (String, &'static str);
 
-/// Beginnings of hashes, with the names of their functions.
+/// Beginnings of hashes, with the names of their hash functions.
 const FUNCTIONS: [(&str, &str); 7] = [
     ("$2", "bcrypt"),
     ("$apr1$", "apr1"),
