@@ -12,8 +12,8 @@ pub enum Failure {
     Unusable(String),
     /// The operation itself failed. Exit code 3.
     Failed(String),
-    /// The program that foxy started has ended with this exit code. That program has reported the
-    /// reason itself.
+    /// The program that foxy started has ended with this exit code. The other program has reported
+    /// the reason itself.
     Ended(u8),
     /// The program could not be started. Contains the reason and the exit code that a shell would
     /// return.

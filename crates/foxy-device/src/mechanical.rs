@@ -97,8 +97,8 @@ impl Mechanical {
     /// device has one disk. The random `seed` determines the start angle of each disk.
     ///
     /// # Panics
-    /// Panics if the profile has no sectors, or if its cylinder groups (areas of the disk that FFS
-    /// fills) have no space for data.
+    /// Panics if the profile has no sectors. Panics if its cylinder groups (areas of the disk that
+    /// FFS fills) have no space for data.
     #[must_use]
     pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);

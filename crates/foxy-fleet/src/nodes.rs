@@ -108,8 +108,8 @@ impl Nodes {
         numbered().map(status).collect()
     }
 
-    /// Returns true if this node has more than [`NEVER_BUSY`] requests in progress, and more than
-    /// 1.25 times the mean of all nodes that are not lost.
+    /// Returns true if this node has too many requests in progress: more than [`NEVER_BUSY`], and
+    /// more than 1.25 times the mean of the nodes that are not lost.
     fn is_busy(&self, load: u32) -> bool {
         let others = (0..self.states.len()).filter(|number| *number != self.own());
         let others = others.filter(|number| !self.is_lost(*number));

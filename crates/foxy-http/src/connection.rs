@@ -1,5 +1,5 @@
-//! Header rules for a single connection (RFC 9110 §7.6.1, RFC 9112 §9): whether the connection
-//! stays open, which headers must not be forwarded, and protocol upgrades.
+//! Header rules for a single connection (RFC 9110 §7.6.1, RFC 9112 §9). They decide whether the
+//! connection stays open, which headers must not be forwarded, and about protocol upgrades.
 
 use crate::headers::Headers;
 use crate::message::{RequestHead, Version};

@@ -1,6 +1,7 @@
-//! Chooses the transactions for the ring (log file of fixed size): every error, the slowest 1 % of
-//! each outcome, and a random sample of the rest. The sample adapts to the rate of requests. The
-//! choice costs a few dozen instructions, because a worker makes it after each request.
+//! Chooses the transactions for the ring (log file of fixed size). The ring gets every error, the
+//! slowest 1 % of each outcome, and a random sample of the rest. The sample adapts to the rate of
+//! requests. The choice costs a few dozen instructions, because a worker makes it after each
+//! request.
 
 use crate::transaction::Kept;
 use foxy_base::Instant;

@@ -1,5 +1,6 @@
-//! Content codings that the proxy applies itself (RFC 9110 §8.4): which coding the client prefers
-//! (§12.5.3), which responses may be coded, and the fields of a coded response.
+//! Content codings, such as gzip, that the proxy applies itself (RFC 9110 §8.4). The rules choose
+//! the coding that the client prefers (§12.5.3), the responses to code, and the fields of a coded
+//! response.
 
 mod media_range;
 mod negotiation;
@@ -155,7 +156,7 @@ impl fmt::Display for NotCoded {
 }
 
 impl Compression {
-    /// Returns true if the proxy codes no response.
+    /// Returns true if the proxy compresses no response.
     pub fn is_off(&self) -> bool {
         self.codings.is_empty()
     }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 const OBJECTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
 
-/// Returns the size of an object in bytes: lognormal with median 4 KiB, times 20 for 2 % of the
-/// objects, and at most 512 KiB.
+/// Returns the size of an object in bytes. Sizes are lognormal with median 4 KiB, times 20 for 2 %
+/// of the objects, and at most 512 KiB.
 fn size_of(object: u64) -> usize {
     let mut random = Random::new(object ^ 0x5eed);
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;

@@ -1,6 +1,5 @@
-//! Tests that the map of each scheme that has a layout agrees with the counts in the store's
-//! statistics: after random puts, removals and evictions, and after a restart. A failing test
-//! prints its seed.
+//! Tests the map of each scheme that has a layout. It must agree with the store's statistics, after
+//! random puts, removals and evictions, and after a restart. A failing test prints its seed.
 
 use foxy_base::Random;
 use foxy_base::clock::monotonic;

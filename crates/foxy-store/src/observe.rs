@@ -1,5 +1,5 @@
-//! Reports of a storage scheme besides its answers: counters, status, the outcome of opening the
-//! store, and the submission time of the oldest unfinished disk operation.
+//! Reports of a storage scheme besides its answers: counters, status and the outcome of opening the
+//! store. Also reports when the oldest unfinished disk operation was submitted.
 
 use crate::beginning::{Beginning, BeginningCell};
 use crate::statistics::StoreStatistics;

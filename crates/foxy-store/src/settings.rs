@@ -75,9 +75,9 @@ pub struct StoreSettings {
     /// `foxy figure requirements`). The webcosm scheme has no checkpoints. It waits for this time
     /// before each pass that writes the use counters to disk.
     pub checkpoint_interval: Duration,
-    /// Number of bytes of records that the store collects in memory before it writes them together,
-    /// as the storage scheme PACKETIZER does (requirement R25 of `foxy figure requirements`). Must
-    /// be a multiple of 4096.
+    /// Number of bytes of records that the store collects in memory before it writes them together.
+    /// The storage scheme PACKETIZER does the same (requirement R25 of `foxy figure requirements`).
+    /// Must be a multiple of 4096.
     pub page_buffer: usize,
     /// Longest time that a record waits in memory before it is written.
     pub flush_after: Duration,

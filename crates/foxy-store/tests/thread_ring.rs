@@ -1,5 +1,5 @@
-//! Tests gets on a thread that has its own io_uring: the thread reads records from the disk itself,
-//! and a disk that fails costs misses with a reason.
+//! Tests gets on a thread that has its own io_uring. The thread reads records from the disk itself.
+//! If the disk fails, the gets are misses with a reason.
 
 use foxy_base::clock;
 use foxy_device::{DeviceKind, DeviceSettings, Root, open_device};

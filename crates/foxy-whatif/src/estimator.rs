@@ -160,8 +160,8 @@ impl Estimator {
     /// Returns a point of the curve. If the hits of the present cache are known, `point` estimates
     /// only the difference from that cache. Errors of the simulation that all sizes have in common
     /// then cancel out. Otherwise, every request that did not miss is a hit. Sums of misses are
-    /// more certain than sums of hits, because a key with many requests has many hits and few
-    /// misses (as SHARDS-adj, FAST 2015).
+    /// more certain than sums of hits (as in SHARDS-adj, FAST 2015). A key with many requests has
+    /// many hits and few misses.
     fn point(&self, simulated: &Simulated, totals: &Totals) -> Point {
         let Simulated { factor, cache, missed } = simulated;
         let estimate = |of: fn(&Amount) -> f64, whole: f64, hits: Option<f64>| {

@@ -70,7 +70,7 @@ pub fn bytes(amount: &Amount) -> f64 {
 }
 
 /// Estimates the share of hits of a cache: `known + (plus - minus) / whole`. `known` is the share
-/// of another cache, `plus` are the misses of that cache, and `minus` those of this cache.
+/// of another cache, `plus` are the misses of that cache, and `minus` the misses of this cache.
 pub fn difference(
     (plus, minus): (&GroupSums, &GroupSums),
     of: fn(&Amount) -> f64,

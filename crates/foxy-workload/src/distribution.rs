@@ -76,7 +76,7 @@ impl Zipf {
     }
 
     /// Returns the rank, counted from 0, that belongs to the uniform random number `unit` in `[0,
-    /// 1)`: the first rank at which the sum of the weights exceeds the share `unit` of all weights.
+    /// 1)`. At this rank, the sum of the weights first exceeds the share `unit` of all weights.
     pub(crate) fn rank(&self, unit: f64) -> u64 {
         let total = self.cumulated.last().copied().unwrap_or(1.0);
         let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);

@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
-        // After three minutes at each rate, the specification of this load gives these hit ratios:
-        // 33 % at 100 requests per second, and 30 % at 350.
+        // The specification of this load gives the hit ratios after three minutes at each rate: 33
+        // % at 100 requests per second, and 30 % at 350.
         let knobs = knobs();
         for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
             let objects = rate * 0.6 / 4.0 * 180.0;

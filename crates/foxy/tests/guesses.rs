@@ -1,5 +1,5 @@
-//! Tests that wrong passwords slow no other user, that the time of an answer does not reveal whether
-//! a user exists, and that no log contains the passwords.
+//! Tests that wrong passwords slow no other user, and that no log contains the passwords. The time
+//! of an answer must not reveal whether a user exists.
 //!
 //! `docs/proofs.md` describes the test at full size.
 

@@ -119,8 +119,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Takes an inode for a new directory, as FFS does. Of the cylinder groups with at least the
-    /// mean number of free inodes, chooses the group with the fewest directories.
+    /// Takes an inode for a new directory, as FFS does. Chooses the cylinder group with the fewest
+    /// directories, among groups with at least the mean number of free inodes.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;

@@ -66,9 +66,9 @@ impl Entry {
         xxh3_128(bytes)
     }
 
-    /// Returns the binary form. Its parts and their lengths in bytes: magic 8, chain 8, position 8,
-    /// run 8, counter 8, previous 16, kind 1, length of the name 1, name, purges. Numbers are
-    /// little-endian.
+    /// Returns the binary form. Its parts with their lengths in bytes are magic 8, chain 8,
+    /// position 8, run 8, counter 8, previous 16, kind 1, length of the name 1, name, purges.
+    /// Numbers are little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let name = &self.writer.member.as_bytes()[..self.writer.member.len().min(255)];
         let mut out = MAGIC.to_vec();

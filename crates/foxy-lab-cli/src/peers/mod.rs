@@ -176,7 +176,9 @@ impl Peer {
         let stores = (peer.stores)();
         match stores.iter().find(|known| **known == store) {
             Some(known) => Ok((peer, Some(known))),
-            None if stores.is_empty() => Err(format!("{name} has one kind of disk cache only")),
+            None if stores.is_empty() => Err(format!(
+                "{name} has only one kind of disk cache; write `{name}` without `:{store}`"
+            )),
             None => Err(format!("the disk caches of {name} are {}", stores.join(", "))),
         }
     }

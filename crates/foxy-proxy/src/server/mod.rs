@@ -227,8 +227,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Returns the addresses in the settings, in the order of the settings: first the addresses
-    /// without TLS, then with TLS, then transparent addresses, then addresses for nodes.
+    /// Returns the addresses in the settings: first the addresses without TLS, then with TLS, then
+    /// transparent addresses, then addresses for nodes.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

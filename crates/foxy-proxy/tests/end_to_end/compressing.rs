@@ -1,5 +1,5 @@
-//! Tests that the proxy compresses a stored response once, serves the result only to clients that
-//! accept it, and never serves it longer than the response.
+//! Tests that the proxy compresses a stored response once. The proxy serves the result only to
+//! clients that accept it, and never longer than the response.
 
 use crate::bench::{TestProxy, proxy_with};
 use crate::explaining::explain;

@@ -78,7 +78,7 @@ pub fn verdicts(records: &[Record]) -> Vec<String> {
     workloads(records).into_iter().flat_map(sentences).collect()
 }
 
-/// Returns the sentences under one workload.
+/// Returns the sentences that compare the proxies in one workload.
 pub(super) fn verdicts_under(records: &[Record], workload: &str) -> Vec<String> {
     let subjects = subjects(records, workload);
     let Some((first, others)) = subjects.split_first() else { return Vec::new() };

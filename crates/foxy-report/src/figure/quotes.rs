@@ -187,7 +187,7 @@ fn seal(quotes: &[Quote], documents: &[String]) -> String {
     checksum(&format!("{}\n{}", lines.join("\n"), documents.join("\n")))
 }
 
-/// Returns the number of quotes. Fails if a line was changed after the table was last compared with
+/// Returns the number of quotes. Fails if somebody changed a line after the last comparison with
 /// the papers, or if the quoted words lack a number of the value.
 pub fn check(table: &str) -> Result<usize, String> {
     let quotes = parse(table)?;

@@ -182,9 +182,9 @@ fn rename(record: &mut Record, name: &str) {
 /// Commands that measure one subject in a run, so that a chart compares several files.
 const JOINED: [&str; 4] = ["disk", "load", "peak", "wpb"];
 
-/// Joins the files of each command in [`JOINED`], and the runs of `foxy store bench`. A subject
-/// that occurs in several files gets the name of its file without the number of the run, unless all
-/// files are runs of the same subjects.
+/// Joins the files of each command in [`JOINED`], and the runs of `foxy store bench`. If a subject
+/// occurs in several files, it gets the name of its file without the number of the run. It keeps
+/// its name if all files are runs of the same subjects.
 fn joined(files: Vec<RecordFile>) -> Vec<RecordFile> {
     let mut sets: Vec<(String, Vec<RecordFile>)> = Vec::new();
     for file in files.into_iter().filter(|file| !file.is_empty()) {

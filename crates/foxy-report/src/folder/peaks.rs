@@ -8,8 +8,8 @@ use crate::record::{Measure, Record};
 use crate::statistics::mean;
 
 const FIGURE: &str = "000-d6";
-/// For each ratio: the names of the files of its two sides (without the number of the run), and its
-/// row in the table of quotes.
+/// For each ratio, the names of the files of its two sides, without the number of the run. Then the
+/// ratio's row in the table of quotes.
 const RATIOS: [(&str, &str, &str); 6] = [
     ("aufs", "ufs", "three disks: aufs over ufs"),
     ("aufs-noatime", "ufs", "three disks: aufs noatime over ufs"),

@@ -137,8 +137,8 @@ fn median_line(subject: &str, runs: &[Steps]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points: starts.filter_map(at).collect() }
 }
 
-/// Returns the part of a chart's title that names 1 as the limit, if the chart shows the share of
-/// the time in which a disk is busy. Returns nothing for other charts.
+/// Returns an addition to a chart's title that names 1 as the limit. It is empty unless the chart
+/// shows the share of the time in which a disk is busy.
 fn limit(name: &str) -> &'static str {
     if name.contains("busy") { " (1: the limit)" } else { "" }
 }

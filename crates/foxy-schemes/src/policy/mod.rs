@@ -90,7 +90,7 @@ pub enum PolicyName {
     /// it has more uses than the next victim.
     WTinyLfu,
     /// The rules of the engine webcosm. A large new entry waits in a small queue until it is used
-    /// again. A small entry needs fewer uses to stay than a large one.
+    /// again. A small entry needs fewer uses to stay than a large entry.
     Webcosm,
 }
 

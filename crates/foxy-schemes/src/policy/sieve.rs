@@ -1,8 +1,8 @@
-//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in the order of arrival, one
-//! bit per entry, and a position called the hand. A hit sets the bit of its entry. To evict, the
-//! hand moves from old to new entries and clears each set bit. It evicts the first entry whose bit
-//! is already clear. The owner inserts a new entry before it evicts, so the hand skips the newest
-//! entry.
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024). It has a queue in the order of
+//! arrival, one bit per entry, and a position called the hand. A hit sets the bit of its entry. To
+//! evict, the hand moves from old to new entries and clears each set bit. It evicts the first entry
+//! whose bit is already clear. The owner inserts a new entry before it evicts, so the hand skips
+//! the newest entry.
 
 use super::{Policy, slot_of};
 use crate::lru::{Links, Lru};

@@ -63,8 +63,8 @@ const CONTROL: FileId = FileId(0);
 const SUPERBLOCKS: usize = 2;
 /// The space for the index of a closed store is 1/`INDEX_SHARE` of the store's size.
 const INDEX_SHARE: u64 = 32;
-/// Number of slots (512 bytes each) in a page that the packetizer writes: 8 KiB, as on the machine
-/// of the WebCoSM paper (paper 001 in docs/figures.md).
+/// Number of slots (512 bytes each) in a page that the packetizer writes. A page has 8 KiB, as on
+/// the machine of the WebCoSM paper (paper 001 in docs/figures.md).
 const PAGE_SLOTS: u32 = 16;
 /// Size of a locality buffer in bytes.
 const SITE_BUFFER: usize = 64 << 10;

@@ -24,7 +24,7 @@ fn settings() -> SchemeSettings {
 }
 
 /// A device that passes each operation through `spoil` before it performs the operation. So a test
-/// can replace an operation by one that fails.
+/// can replace an operation by an operation that fails.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,

@@ -143,7 +143,7 @@ impl StreamPacketizer {
     }
 
     /// Finishes the write of a journal block and answers its requests. After a failure, refuses
-    /// them, and the next block overwrites the failed one.
+    /// them, and the next block overwrites the failed block.
     pub(super) fn committed(
         &mut self,
         batch: Vec<ForgetRequest>,

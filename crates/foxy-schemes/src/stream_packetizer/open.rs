@@ -125,7 +125,7 @@ impl StreamPacketizer {
     }
 
     /// Handles the content of the forget journal. If the journal is unreadable, any record on disk
-    /// may be a removed one. Then the store starts empty.
+    /// may have been removed. Then the store starts empty.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let generation = self.file.superblock().journal_generation;

@@ -50,8 +50,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Starts the complete checkpoint: first the invalid records, then the live ones in the order
-    /// of eviction. Returns false if the checkpoint cannot list every record on disk.
+    /// Starts the complete checkpoint: first the invalid records, then the live records in the
+    /// order of eviction. Returns false if the checkpoint cannot list every record on disk.
     pub(super) fn begin_complete_checkpoint(&mut self, out: &mut Outbox) -> bool {
         let room = (self.layout.checkpoints[0].pages as usize - 1) * PAGE_ENTRIES;
         if self.has_doubts() || self.index.len() > room || self.pages.retired() > 0 {

@@ -155,9 +155,9 @@ impl Ufs {
         self.settle_opening(failed, out);
     }
 
-    /// During an opening, handles the end of a commit. The store starts to serve when the ledger
-    /// (the list of valid record files) durably excludes all files that the scan did not add to the
-    /// index.
+    /// During an opening, handles the end of a commit. The store starts to serve once the ledger
+    /// (the list of valid record files) is durable and correct: it excludes all files that the scan
+    /// did not add to the index.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;

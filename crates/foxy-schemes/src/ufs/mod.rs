@@ -168,8 +168,8 @@ impl Ufs {
         }
     }
 
-    /// Returns the space for records in bytes: the store's size minus the size of the ledger (list
-    /// of valid record files) or of the snapshot (copy of the index).
+    /// Returns the space for records in bytes. The ledger (list of valid record files) or the
+    /// snapshot (copy of the index) takes the rest of the store's size.
     fn capacity(&self) -> u64 {
         let books = match self.settings.store.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.store.record_limit),

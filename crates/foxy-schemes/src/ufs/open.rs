@@ -212,8 +212,8 @@ impl Ufs {
         self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
-    /// Continues with the ledger (list of valid record files) or the snapshot (copy of the index)
-    /// of the last run, if that run had the same recovery setting.
+    /// If the last run had the same recovery setting, continues with its ledger (list of valid
+    /// record files) or its snapshot (copy of the index).
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {

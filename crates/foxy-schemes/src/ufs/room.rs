@@ -12,8 +12,8 @@ const MAX_UNLINKS: usize = 32;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns how many records Squid 5 evicts in a second, given the used space and both watermarks in
-/// bytes. The number rises linearly from 20 at the low watermark to 320 at the high one, and
-/// further above it.
+/// bytes. The number rises linearly from 20 at the low watermark to 320 at the high watermark, and
+/// further above.
 fn removals_in_a_second(living: u64, low: u64, high: u64) -> u64 {
     match (living.checked_sub(low), high.saturating_sub(low)) {
         (None, _) => 0,

@@ -1,5 +1,5 @@
-//! A map of the live records of a store (records that a get can find): the live share of each
-//! segment, and the holes between the records.
+//! A map of the live records of a store: the live share of each segment, and the holes between the
+//! records. A get can find a *live* record.
 
 use super::bits::Bits;
 use super::{FilePart, SegmentPlace, SegmentUse};

@@ -1,5 +1,6 @@
-//! Common parts of all storage schemes with one preallocated file: opening, superblocks, the
-//! journal of removed records, operations in flight, writes and syncs in a fixed order, and phases.
+//! Common parts of all storage schemes with one preallocated file: opening, phases, superblocks and
+//! the journal of removed records. Also operations in flight, and writes and syncs in a fixed
+//! order.
 
 pub mod io_sequence;
 pub mod journal;

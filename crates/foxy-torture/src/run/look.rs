@@ -61,8 +61,8 @@ impl Run<'_> {
         self.go_on_looking(which).map(|()| true)
     }
 
-    /// Does the next step of a look-up: reads a part of its bytes from the disk's current content,
-    /// even if writes are in flight, or verifies the bytes.
+    /// Does the next step of a look-up: reads a part of its bytes from the disk, or verifies the
+    /// bytes. The read sees the disk's current content, even if writes are in flight.
     fn go_on_looking(&mut self, which: usize) -> Result<(), Violation> {
         let look = &mut self.looks[which];
         let RecordPlace { file, offset, length } = look.place;

@@ -1,5 +1,5 @@
 //! The documents of one type at one server, and the choice among them when a request repeats an
-//! earlier one. The choice follows the benchmark program Web Polygraph. The working set is the
+//! earlier request. The choice follows the benchmark program Web Polygraph. The working set is the
 //! newest part of the documents. The size of the working set is frozen at some point of the run.
 //! The hot set is a hundredth of the working set that is requested more often.
 

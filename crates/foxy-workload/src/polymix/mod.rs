@@ -78,8 +78,8 @@ impl PolyMix4 {
     }
 
     /// Returns how many cachable misses one phase must have before the working set (the documents
-    /// that requests repeat) stops growing. It is the number of a top phase: peak rate × 45 %
-    /// misses × 80 % cachable × 4 h, divided by `time_scale`, and at least 1,000.
+    /// that requests repeat) stops growing. It is the number of a top phase, and at least 1,000:
+    /// peak rate × 45 % misses × 80 % cachable × 4 h / `time_scale`.
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
@@ -130,8 +130,8 @@ pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     random.chance(ABORT_SHARE).then(|| random.below(length))
 }
 
-/// Returns the time that a server waits before it answers: normally distributed with mean 2.5 s and
-/// deviation 1 s, at least zero, divided by `delay_scale`.
+/// Returns the time that a server waits before it answers. The time is normally distributed with
+/// mean 2.5 s and deviation 1 s, at least zero, divided by `delay_scale`.
 pub fn think_time(request: u64, delay_scale: u32) -> Duration {
     let seconds = normal(&mut Random::new(request ^ (0x7468_696e << 32)), 2.5, 1.0).max(0.0);
     Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))

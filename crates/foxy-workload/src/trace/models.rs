@@ -119,8 +119,8 @@ pub const BU95: TraceModel = TraceModel {
     ],
 };
 
-/// The IRCache trace of 2004, which the LEAP paper (paper 002 in docs/figures.md) replayed. Of this
-/// trace, only the number of requests and the number of different URLs are published.
+/// The IRCache trace of 2004, which the LEAP paper (paper 002 in docs/figures.md) replayed. The
+/// authors of this trace published only its number of requests and its number of different URLs.
 pub const IRCACHE: TraceModel = TraceModel {
     name: "ircache",
     gets: 97_462,

@@ -33,9 +33,9 @@ impl RawRecord {
         Self { seconds: four(0), object: eight(4), size: four(12), next: eight(16).cast_signed() }
     }
 
-    /// Returns whether `next`, the index of the object's next request, is a possible value in
-    /// record `index`: a later index, or the mark of an object's last request. Writers use -1 or
-    /// the largest number as this mark.
+    /// Returns whether `next`, the index of the object's next request, is possible in record
+    /// `index`. It must be a later index, or the mark of an object's last request. Writers use -1
+    /// or the largest number as this mark.
     fn is_plausible(&self, index: usize) -> bool {
         let after = i64::try_from(index).is_ok_and(|index| self.next > index);
         matches!(self.next, -1 | i64::MAX) || (after && self.next < MAX_NEXT)

@@ -161,7 +161,7 @@ mod tests {
         assert!(found >= 50, "only {found} commands");
     }
 
-    /// Returns whether a `cargo test` command can run tests: its crate and test file must exist,
+    /// Returns whether a `cargo test` command can run tests. Its crate and test file must exist,
     /// and a test's name or file must contain the filter.
     fn is_test(words: &[&str]) -> bool {
         let ["cargo", "test", "-p", package, rest @ ..] = words else { return false };

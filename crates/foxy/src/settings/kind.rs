@@ -1,5 +1,5 @@
-//! Types for a row in the table of settings: key, flag, default, documentation, and the kind of
-//! value, such as a size or a list of addresses.
+//! Types for a row in the table of settings: key, flag, default and documentation. A row also has
+//! the kind of value, such as a size or a list of addresses.
 
 use super::listen_address::ListenAddress;
 use super::rows::Written;

@@ -91,7 +91,7 @@ impl Loaded {
     }
 }
 
-/// Returns all settings in the order of a TOML file: keys without a table come first, because a
+/// Returns all settings in the order of a TOML file. Keys without a table come first, because a
 /// TOML table includes all keys after its header.
 fn in_file_order() -> impl Iterator<Item = &'static Setting> {
     let (plain, nested): (Vec<_>, Vec<_>) =

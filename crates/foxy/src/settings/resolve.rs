@@ -18,15 +18,15 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 const MAX_STORES: usize = 64;
-/// Divisor for the default size of the memory cache: the memory that the process may use is divided
-/// by this number, then limited by the bounds below.
+/// Divisor for the default size of the memory cache, which is the memory that the process may use
+/// divided by this number. The bounds below limit the size.
 const MEMORY_PART: u64 = 8;
 const MIN_MEMORY: ByteSize = ByteSize(16 << 20);
 const MAX_MEMORY: ByteSize = ByteSize(1 << 30);
 /// Memory that the process may use, if the system does not say.
 const UNKNOWN_MEMORY: ByteSize = ByteSize(1 << 30);
-/// Divisor for the default size of a new store: the free space of the disk is divided by this
-/// number, then limited by the bound below.
+/// Divisor for the default size of a new store, which is the free space of the disk divided by this
+/// number. The bound below limits the size.
 const DISK_PART: u64 = 10;
 const MAX_NEW_STORE_BYTES: u64 = 10 << 30;
 

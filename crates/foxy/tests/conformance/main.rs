@@ -1,7 +1,7 @@
-//! Runs the public test suite for HTTP caches, `http-cache-tests`, in two ways: over sockets with a
-//! running foxy, and in virtual time with foxy's caching rules alone. The failures must be exactly
-//! the failures that docs/conformance.md lists. Another test
-//! sends gRPC calls through foxy.
+//! Runs `http-cache-tests`, the public test suite for HTTP caches, in two ways. One way uses
+//! sockets and a running foxy. The other uses foxy's caching rules alone, in virtual time. The
+//! failures must be exactly the failures that docs/conformance.md lists. Another test sends gRPC
+//! calls through foxy.
 
 mod checks;
 mod grpc;

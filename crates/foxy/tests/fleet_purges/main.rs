@@ -1,5 +1,5 @@
-//! Tests purges over a fleet of three real nodes with a real Redis: after the answer, no node
-//! serves what was purged, whatever happens to nodes and engine.
+//! Tests purges in a fleet of three real nodes with a real Redis. After the answer to a purge, no
+//! node serves a purged response, whatever happens to nodes and engine.
 //!
 //! `FOXY_FLEET_PURGES` sets the number of purges of the random run, `FOXY_FLEET_RUN_SEED` its seed,
 //! and `FOXY_FLEET_RECORD` the file for its record.

@@ -1,6 +1,6 @@
 //! The origin of the soak test, which kills and restarts foxy many times. Each connection has a
 //! thread. Header fields of a request tell the origin how to respond: late, slowly, with a new
-//! version, truncated, or only when the test releases the response.
+//! version, or truncated. Some responses wait until the test releases them.
 
 use crate::ledger::{Book, Ledger};
 use crate::pages::{LANGUAGES, Page, Pattern, Validator, tag};

@@ -1,5 +1,5 @@
-//! Tests the program `foxy load --trace`: a log on a running foxy that must give a known number of
-//! hits, and logs that cannot be used.
+//! Tests the program `foxy load --trace`. One log must give a known number of hits on a running
+//! foxy. Other logs cannot be used.
 
 use crate::support::commands::{Serving, command, ended, records};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Tests the program `foxy peak`, which searches the highest request rate of a proxy: the proxy
-//! that it starts, the end of its search, its records and its page.
+//! Tests the program `foxy peak`, which searches the highest request rate of a proxy. Tests the
+//! proxy that it starts, the end of its search, its records and its page.
 
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;

@@ -228,7 +228,7 @@ fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
 }
 
 impl Making<'_> {
-    /// Makes the figures at the first scale, and those of `all` also at the second scale.
+    /// Makes the figures at the first scale. Makes the figures of `all` also at the second scale.
     fn at_scales(&self, wanted: &[Wanted], labs: &[Lab]) -> Result<(Made, Made), Failure> {
         let first = self.all(wanted, &labs[0])?;
         let scaled: Vec<Wanted> =
@@ -347,8 +347,8 @@ fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
         .collect())
 }
 
-/// Returns the extent (scale, seeds and threads) of the rows, and the extent of the second scale if
-/// there is one.
+/// Returns the extent (scale, seeds and threads) for each `--scale`: one or two extents. Without
+/// `--scale`, chooses the scales itself.
 fn extents(matches: &ArgMatches) -> Result<Vec<Extent>, Failure> {
     let full = matches.get_flag("full");
     let mut scales: Vec<f64> = matches.get_many("scale").into_iter().flatten().copied().collect();

@@ -188,7 +188,7 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
 
 /// Measures records smaller than a page. The first records have mixed lengths, and the later
 /// records all have one length. A bound limits the disk space per record, another the reads per
-/// hit. No layout can meet both bounds if this one length does not divide a page.
+/// hit. If all records have one length that does not divide a page, no layout can meet both bounds.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed =

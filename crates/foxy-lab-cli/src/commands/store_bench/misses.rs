@@ -214,8 +214,8 @@ fn written(tally: &MissTally) -> (f64, f64) {
     )
 }
 
-/// Returns lines that say whether the simulated rules of the engine, and each real engine that ran,
-/// met the bound on misses at each disk size.
+/// Returns lines about the bound on misses. They say whether the simulated rules of the engine, and
+/// each real engine that ran, met the bound at each disk size.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {

@@ -75,7 +75,7 @@ pub enum ReferenceSource {
     /// the origin's weak `ETag` strong.
     Origin,
     /// A proxy, because no copy goes straight to the origin. Most proxies gave the same answer as
-    /// this proxy. The proxy may have changed a strong `ETag` of the origin to a weak one.
+    /// this proxy. The proxy may have made a strong `ETag` of the origin weak.
     Proxy,
 }
 

@@ -146,8 +146,8 @@ mod tests {
 
     type Fields<'a> = &'a [(&'a str, &'a str)];
 
-    /// Whether a cache may answer a GET with `status` and `body`. The origin answers 200 with all
-    /// ten bytes.
+    /// Whether a cache may answer a GET with `status` and `body`, if the origin answers 200 with
+    /// [`BODY`].
     fn may(field: (&str, &str), status: u16, body: &[u8], fields: Fields<'_>) -> bool {
         let right = answer(200, BODY, &[("ETag", "\"a\""), ("Last-Modified", NEW)]);
         may_differ(&with(Method::Get, field), &right, &answer(status, body, fields))

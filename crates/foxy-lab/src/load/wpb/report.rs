@@ -38,7 +38,7 @@ pub struct PartReport {
     pub errors: [u64; Cause::ALL.len()],
     /// The times from the start of the connection to the end of the answer.
     pub latencies: Latencies,
-    /// The time from the first start to the last end.
+    /// The time from the start of the first request to the end of the last answer.
     pub elapsed: Duration,
     /// The CPU time of the thread on which the clients run.
     pub generator: Duration,

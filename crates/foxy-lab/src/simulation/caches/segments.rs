@@ -1,9 +1,9 @@
 //! Simulates a store with segmented logs: it appends objects to segments, frees whole segments, and
 //! copies used objects into a new segment. Two bits count the uses of an object. The rules come
-//! from [`foxy_store::worth`]. The bytes charged for an object, the share of the probation log and
-//! the limit on copies are those of an earlier version of the storage scheme webcosm. These numbers
-//! must not change, because recorded results of `foxy store bench misses` depend on them. In the
-//! simulation, an object has only one part.
+//! from [`foxy_store::worth`]. Some numbers come from an earlier version of the storage scheme
+//! webcosm: the bytes charged for an object, the share of the probation log, and the limit on
+//! copies. They must not change, because recorded results of `foxy store bench misses` depend on
+//! them. In the simulation, an object has only one part.
 
 use super::cache::Counts;
 use foxy_store::worth::{Distance, MAX_USES};

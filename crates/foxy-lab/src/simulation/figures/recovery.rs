@@ -23,7 +23,7 @@ use foxy_store::{Observer, Recovery, StoreSettings};
 const NAME: &str = "001-recovery";
 
 /// The sizes of the three experiments. An experiment at size 0.05 has 5 % of the WebCoSM paper's
-/// requests, on a disk with 5 % of the size of the paper's disk.
+/// requests, on a disk of 5 % of the size in the paper.
 const SIZES: [f64; 3] = [0.05, 0.1, 0.2];
 
 #[derive(Debug)]

@@ -37,9 +37,9 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
     ]
 }
 
-/// Returns a condition of the verdict (agreement with the paper) on a technique's rate: in the run,
-/// the cause that the WebCoSM paper names for the rate occurred. The condition compares the
-/// technique with a technique without this cause.
+/// Returns a condition of the verdict (agreement with the paper) on a technique's rate. It demands
+/// that the cause that the WebCoSM paper names for the rate occurred in the run. The condition
+/// compares the technique with a technique without this cause.
 fn cause(of: &Technique, all: &[Technique]) -> Condition {
     let other = |name| runs_of(all, name);
     let files = "file creation and deletion";

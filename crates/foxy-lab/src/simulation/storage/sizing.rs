@@ -115,8 +115,8 @@ pub fn size_for(
 
 /// The number of disk cylinders with Squid's 4,096 directories. It does not shrink with the cache.
 const DIRECTORY_CYLINDERS: u32 = 48;
-/// The bytes of inode and directory blocks that the WebCoSM paper's machine kept in memory: 2 % of
-/// its 384 MB, as Solaris does by default.
+/// The bytes of inode and directory blocks that the WebCoSM paper's machine kept in memory. Solaris
+/// keeps 2 % by default, here of 384 MB.
 const METADATA_CACHE: u64 = 8 << 20;
 
 /// The longest time for which the modelled system keeps writes in memory. The time is long, so that

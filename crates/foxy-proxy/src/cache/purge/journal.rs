@@ -13,12 +13,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const PAGE_BYTES: usize = 4096;
 /// Size in bytes of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
-/// Size in bytes of a block's header. The fields of the header, in order, have these sizes in
-/// bytes: checksum 8, magic 8, era 8, latest 8, block number 4, count of rules 4, set 8, place 8.
-/// `latest` is the number of the last purge.
+/// Size in bytes of a block's header. The fields of the header in order, with their sizes in bytes:
+/// checksum 8, magic 8, era 8, latest 8, block number 4, count of rules 4, set 8, place 8. `latest`
+/// is the number of the last purge.
 const HEADER_BYTES: usize = 56;
-/// Size in bytes of an encoded rule. The fields of [`Rule`] and its parts, in order, have these
-/// sizes in bytes: scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
+/// Size in bytes of an encoded rule. The fields of [`Rule`] in order, with their sizes in bytes:
+/// scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
 const ENTRY_BYTES: usize = 48;
 /// Size in bytes of an encoded purge.
 pub const ORDER_BYTES: usize = ENTRY_BYTES;

@@ -5,8 +5,8 @@ use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// A parent proxy that was down still counts as down for this time after its rest (pause without
-/// requests), unless a request finds that it works.
+/// After a rest (pause without requests), a parent proxy still counts as down for this time, unless
+/// a request finds that it works.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// How a parent proxy failed.

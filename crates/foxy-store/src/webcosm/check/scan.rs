@@ -1,4 +1,4 @@
-//! Finds records in the bytes of a segment: either one record at a place that a summary lists, or
+//! Finds records in the bytes of a segment. Finds one record at a place that a summary lists, or
 //! all records of a segment without a summary. Bytes without a correct checksum are ignored.
 
 use super::finding::Reason;

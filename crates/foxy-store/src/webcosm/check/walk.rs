@@ -85,8 +85,8 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// Applies a tombstone (mark of a removal): records of its tag (shortened key) that the check
-    /// finds from now on in older positions count as removed.
+    /// Applies a tombstone (mark of a removal). From now on, records of its tag (shortened key) in
+    /// older positions count as removed.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),

@@ -177,7 +177,7 @@ impl Geometry {
 
     /// Computes the layout of an existing file from its superblock. A resize changes only the
     /// number of segments; all other values follow from the size at creation. Impossible sizes in
-    /// the superblock are clamped to possible ones.
+    /// the superblock are clamped to the possible range.
     pub fn in_file(superblock: &Superblock) -> Self {
         let size = superblock.size.clamp(MINIMUM_SIZE, MAX_STORE_BYTES);
         if superblock.origin == 0 {

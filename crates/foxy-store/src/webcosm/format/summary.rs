@@ -3,10 +3,10 @@
 //! opening rebuilds the index from summaries, without reading records.
 //!
 //! Each page of a summary is valid alone: checksum, stamp, kind, count, then the entries. The entry
-//! of a record has 8 bytes: the tag (shortened key, 40 bits), the start in the segment, and the
-//! class (a code for the number of pages). The entry of a tombstone has 24 bytes: the tag and a
-//! position in each log. The last page of the segment is the trailer. It contains the numbers of
-//! the other pages of the summary.
+//! of a record has 8 bytes: tag, start and class. The tag is a shortened key of 40 bits, the start
+//! is in the segment, and the class encodes the number of pages. The entry of a tombstone has 24
+//! bytes: the tag and a position in each log. The last page of the segment is the trailer. It
+//! contains the numbers of the other pages of the summary.
 
 use crate::layout::PAGE;
 use crate::record::Secret;

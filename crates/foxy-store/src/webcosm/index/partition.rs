@@ -10,8 +10,8 @@ const MAX_MEAN_WORDS: usize = 512;
 /// the partition halves the number of its arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
-/// The position of a word in a partition, which has one or several arrays of words: the number of
-/// the array, and the index in this array.
+/// The position of a word in a partition: the number of the array, and the index in this array. A
+/// partition has one or several arrays of words.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     array: usize,
@@ -64,7 +64,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         let bits = KEY_BITS - arrays.len().ilog2();
         let (array, rest) = ((key >> bits) as usize, key & ((1 << bits) - 1));
         let words = &arrays[array];
-        // Keys are parts of hashes and thus spread evenly, so the value of a key predicts its index
+        // Keys are parts of hashes, which spread evenly. So the value of a key predicts its index
         // in the sorted array.
         let guess = (rest * words.len() as u64) >> bits;
         let at = words.seek(pool, guess as usize, |word| Self::key(word) < key);

@@ -66,8 +66,8 @@ const fn bytes_of(extent: Extent) -> u64 {
     }
 }
 
-/// The copies of records out of segments that will be discarded: those to read, and those to write
-/// again.
+/// The copies of records in segments that will be discarded. webcosm first reads such a record,
+/// then writes the copy.
 #[derive(Debug, Default)]
 pub struct Copies {
     to_read: VecDeque<IndexEntry>,

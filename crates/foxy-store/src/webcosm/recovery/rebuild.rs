@@ -70,7 +70,8 @@ impl Rebuild {
     }
 
     /// Returns the number after the newest segment of a log whose summary is lost. This segment and
-    /// all older ones are discarded, because a lost tombstone may mark their records as removed.
+    /// all older segments are discarded, because a lost tombstone may mark their records as
+    /// removed.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }

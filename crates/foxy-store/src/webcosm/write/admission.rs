@@ -1,5 +1,5 @@
-//! Decides what to do with a put: refuse it, let it wait for a tombstone (mark that removes older
-//! records), or buffer the record for one of the two logs.
+//! Decides about a put: refuse it, let it wait for a tombstone, or buffer the record for one of the
+//! two logs. A tombstone is a mark that removes older records.
 
 use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;

@@ -2,7 +2,7 @@
 //! discarded from the probation log (the log for large new records), or dropped while deferred
 //! (kept only in memory). If such a record is stored again, it goes to the main log at once. The
 //! table stores only a fingerprint of four bytes per record. A new fingerprint may overwrite an
-//! older one. A false match only wastes space in the main log.
+//! older fingerprint. A false match only wastes space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;

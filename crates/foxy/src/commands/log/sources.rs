@@ -41,7 +41,8 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
 /// Numbers about the logs that the command has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
-    /// Number of all transactions in the time of the query, also of those that the logs left out.
+    /// Number of all transactions in the time of the query, including transactions that the logs
+    /// left out.
     pub seen: u64,
     /// Number of entries that rings lack because a worker's buffer was full.
     pub lost: u64,

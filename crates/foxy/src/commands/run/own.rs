@@ -165,8 +165,8 @@ struct RunStore {
 }
 
 impl RunStore {
-    /// Chooses the store of this run: the usual store if no process uses it, else the store of a
-    /// process that shares it, else a further store.
+    /// Chooses the store of this run. It is the usual store if no process uses it. Otherwise, it is
+    /// the store of a process that shares it, or else a new store.
     fn choose(usual: &Path, own: &Offer, settings: &mut Settings) -> Result<Self, Failure> {
         let until = clock::monotonic() + OFFER_PATIENCE;
         let chosen = loop {

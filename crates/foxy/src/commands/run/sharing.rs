@@ -36,7 +36,7 @@ impl Drop for OwnOffer {
     }
 }
 
-/// An offer (file that shares the store) of another process.
+/// An offer of another process to share its store.
 #[derive(Debug)]
 pub struct FoundOffer {
     pub offer: Offer,

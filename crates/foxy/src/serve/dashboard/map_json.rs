@@ -68,9 +68,9 @@ pub fn main_state(segments: &[SegmentPlace]) -> u8 {
     segments.iter().filter_map(number).max().unwrap_or(0) as u8
 }
 
-/// Returns a cell: slot, state, area, sequence, age, written bytes, live records, live bytes,
-/// records by use count, a digit for each strip, length in bytes, file, and offset in the file.
-/// Sequence and age are of the newest segment. `file` is a position in the list of files.
+/// Returns a cell as an array: slot, state, area, sequence, age, written bytes, live records, live
+/// bytes. Then records by use count, a digit for each strip, length in bytes, file, and offset in
+/// the file. Sequence and age are of the newest segment. `file` is a position in the list of files.
 fn cell(survey: &Survey, segments: &[SegmentPlace]) -> Value {
     let newest = segments.iter().filter(|it| it.sequence.is_some()).min_by_key(|it| it.age);
     let shown = newest.unwrap_or(&segments[0]);

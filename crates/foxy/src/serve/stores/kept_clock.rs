@@ -179,8 +179,8 @@ fn must_be_kept(kept: Readings, now: Readings) -> bool {
 }
 
 /// Writes the present readings (saved times of two clocks) to all folders. `is_last` marks the
-/// readings at a normal stop. Ignores errors, because a missing reading only has the effect of a
-/// crash. The store itself reports troubles of its disk.
+/// readings at a normal stop. Ignores errors: if a reading is missing, the next start behaves as
+/// after a crash. The store itself reports a failing disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

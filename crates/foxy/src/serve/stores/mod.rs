@@ -249,8 +249,8 @@ fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
     settings.disk.write_budget.map(budget)
 }
 
-/// Returns the number of bytes that may wait for the store's thread and for the disk: a quarter of
-/// `memory` (in bytes), within the bounds below.
+/// Returns the number of bytes that may wait for the store's thread and for the disk. This is a
+/// quarter of `memory` (in bytes), within the bounds below.
 fn waiting_bytes(memory: u64) -> usize {
     const LEAST: u64 = 2 << 20;
     const MOST: u64 = 16 << 20;

@@ -104,8 +104,8 @@ pub struct Candidate {
 }
 
 /// Returns the numbers of the worn-out stores to take out of use together: at most half of the
-/// stores in use, because the next start needs more than half of the purge lists. Returns an empty
-/// list if no healthy store would remain.
+/// stores in use. The next start needs more than half of the purge lists. Returns an empty list if
+/// no healthy store would remain.
 pub fn to_take_out(stores: &[Candidate]) -> Vec<usize> {
     let in_use = || stores.iter().enumerate().filter(|(_, store)| !store.is_out);
     if in_use().all(|(_, store)| store.worn.is_some()) {

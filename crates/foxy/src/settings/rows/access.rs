@@ -44,8 +44,8 @@ settings! {
     connect_ports: given Vec<u16> = "connect-ports" flag "connect-port", Ports, Fixed("443");
 
     /// Folder of the certificate authority that signs certificates for `intercept-hosts`. `foxy ca
-    /// init` creates the folder. foxy does not start if other users may read the private key, if
-    /// the authority has expired, or if it may not sign for a listed host.
+    /// init` creates the folder. foxy does not start if other users may read the private key. Nor
+    /// does it start if the authority has expired or may not sign for a listed host.
     intercept_ca: optional PathBuf = "intercept-ca" flag "intercept-ca",
         Folder, Nothing("foxy tunnels every CONNECT");
 

@@ -80,11 +80,11 @@ settings! {
 
     /// Number of bytes that each `webcosm` store should write per day, to reduce wear of the disk.
     /// foxy saves up to one day of unused budget. If the budget is spent and the store was full at
-    /// least once, large new objects (about twice the mean size of the store's records, or more)
-    /// wait in memory until a client requests them again. If foxy stops, they are lost. foxy writes
-    /// all other objects, so the budget is not a strict limit. Waiting objects use memory in
-    /// addition to `memory`: at most a fiftieth of each store's size, and in all stores together a
-    /// quarter of `memory`. A budget of 0 is always spent.
+    /// least once, large new objects wait in memory until a client requests them again. Large means
+    /// about twice the mean size of the store's records, or more. If foxy stops, waiting objects
+    /// are lost. foxy writes all other objects, so the budget is not a strict limit. Waiting
+    /// objects use memory in addition to `memory`: at most a fiftieth of each store's size, and in
+    /// all stores together a quarter of `memory`. A budget of 0 is always spent.
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("foxy writes every object");
 

@@ -79,7 +79,7 @@ settings! {
     /// through a host name of its own.
     admin_hosts: given Vec<HostPattern> = "admin-hosts" flag "admin-host", Hosts, Fixed();
 
-    /// Origin server of foxy as a reverse proxy, for all host names. It may have any address,
+    /// Origin server of foxy as a reverse proxy, for all host names. It may have any address, even
     /// without `allow-destination`. For several origins or servers, write [`[[origin]]`](#origins).
     origin: optional OriginServer = "origin" flag "origin",
         Origin, Nothing("foxy is a forward proxy");
@@ -94,8 +94,8 @@ settings! {
     ]), Fixed("off");
 
     /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
-    /// to the system's authorities. `SSL_CERT_FILE` and `SSL_CERT_DIR` name the latter, as in
-    /// OpenSSL.
+    /// to the system's authorities. `SSL_CERT_FILE` and `SSL_CERT_DIR` name the system's
+    /// authorities, as in OpenSSL.
     origin_ca: given Vec<PathBuf> = "origin-ca" flag "origin-ca", Files, Fixed();
 
     /// Whether foxy uses HTTP/2 with origin servers. Upgrades, such as WebSocket, always use

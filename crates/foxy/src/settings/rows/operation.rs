@@ -25,8 +25,8 @@ settings! {
         ("json", "one JSON object per line"),
     ]), Fixed("squid");
 
-    /// File of a fixed size in which foxy keeps the newest transactions: each error, the slowest
-    /// requests (1 % of each outcome, such as hits), and a sample of the rest. `foxy log` reads it.
+    /// File of a fixed size with the newest transactions: each error, the slowest 1 % of the
+    /// requests with each outcome, such as hits, and a sample of the rest. `foxy log` reads it.
     transaction_log: optional PathBuf = "transaction-log" flag "transaction-log",
         File, Nothing("foxy keeps no transactions");
 

@@ -33,8 +33,8 @@ settings! {
         flag "parent-credentials-file", File, Nothing("foxy sends only the credentials in URLs");
 
     /// Hosts that foxy reaches without a parent proxy: a name with all names below it, an address,
-    /// a network, or `*`, each with an optional port. An address or network applies only to URLs
-    /// with a literal address.
+    /// a network, or `*`. A port may follow. An address or network applies only to URLs with a
+    /// literal address.
     no_proxy: optional Vec<NoProxy> = "no-proxy" flag "no-proxy",
         NoProxies, Nothing("if the environment names the parent proxies, its `no_proxy` counts");
 }

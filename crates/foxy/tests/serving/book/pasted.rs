@@ -51,8 +51,8 @@ fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Replacements for things that a document names: a free port for each port, a folder for `/tmp`,
-/// `/etc` and `/var`, and a local page for example.com.
+/// Replacements for things that a document names. A free port replaces each port, a folder `/tmp`,
+/// `/etc` and `/var`, and a local page example.com.
 pub struct Stage {
     folder: tempfile::TempDir,
     ports: BTreeMap<u16, u16>,

@@ -154,8 +154,8 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
 fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_says() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     let folder = device.linked_as(NAME);
-    // Places at the end of a device with data of others: the backup of a partition table, and the
-    // description of a disk array (metadata version 1.0).
+    // Places at the end of a device that other programs use: the backup of a partition table, and
+    // the description of a disk array (metadata version 1.0).
     for at in [BYTES - 512, BYTES - 8192] {
         let disk = File::options().write(true).open(device.path()).expect("a device");
         disk.write_all_at(b"EFI PART", at).expect("written");

@@ -52,8 +52,8 @@ fn has_inside(directive: &NginxDirective, name: &str) -> bool {
     directive.name() == name || directive.children().iter().any(|child| has_inside(child, name))
 }
 
-/// The tables of a server for some of its hosts, and where they stand in the new file: first exact
-/// names, then wildcards, then the default server.
+/// The tables of a server for some of its hosts, and their place in the new file. Exact names come
+/// first, then wildcards, then the default server.
 pub struct HostTables {
     rank: u8,
     hosts: ServerHosts,
@@ -255,8 +255,8 @@ fn others(all: &[VirtualServer<'_>], number: usize, scheme: &str) -> Vec<String>
 }
 
 /// Returns the hosts of a server, with their place in the new file. If http and https have
-/// different default servers, returns the names of a default server separately, because the
-/// default of only one scheme can have an origin for all hosts.
+/// different default servers, returns the names of a default server separately. Only the default of
+/// one scheme can have an origin for all hosts.
 fn host_scopes(
     all: &[VirtualServer<'_>],
     number: usize,
