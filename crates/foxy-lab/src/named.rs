@@ -31,7 +31,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// Returns one line for people: the problem, and the remedy if there is one.
+            /// Returns one line for people: the problem, and the remedy if there is any.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description),+ }
             }

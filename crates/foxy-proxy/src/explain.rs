@@ -53,7 +53,7 @@ pub struct Shown {
     pub begun: Stamp,
 }
 
-/// Explains a request: the stored response, if there is one, and the result of each rule.
+/// Explains a request: the stored response, if any, and the result of each rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The stored response for the request, even if a purge removed it.

@@ -337,7 +337,7 @@ pub trait Lookup: Send + Sync {
         None
     }
 
-    /// Returns a view of the storage scheme's layout for any thread, if the scheme has one.
+    /// Returns a view of the storage scheme's layout for any thread, if the scheme has a layout.
     fn layout(&self) -> Option<&dyn LayoutView> {
         None
     }
@@ -365,8 +365,8 @@ pub trait Scheme {
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// Returns a lookup that other threads can use, if the storage scheme has one. The caller calls
-    /// this method before [`Scheme::start`].
+    /// Returns the storage scheme's lookup for other threads, if any. The caller calls this method
+    /// before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

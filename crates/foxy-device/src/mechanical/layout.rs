@@ -109,7 +109,7 @@ impl Layout {
     }
 
     /// Takes a free inode in cylinder group `group`. If the group has none, takes an inode in the
-    /// next group that has one.
+    /// next group that has a free inode.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {

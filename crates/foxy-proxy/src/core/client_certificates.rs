@@ -80,7 +80,8 @@ impl ClientAuthorities {
                 certificates.push(certificate);
             }
             if certificates.len() == before {
-                let none = CertificateError::NoCertificate("the file holds none".into());
+                let none =
+                    CertificateError::NoCertificate("the file contains no certificate".into());
                 return Err((number, none));
             }
         }
@@ -107,7 +108,7 @@ impl ClientAuthorities {
                 CertificateRevocationListDer::pem_slice_iter(file).collect();
             let lists = lists.map_err(|error| (number, unusable(&error)))?;
             if lists.is_empty() {
-                return Err((number, unusable(&"the file holds none")));
+                return Err((number, unusable(&"the file contains no list")));
             }
             verifier(&roots, self.need, &lists).map_err(|error| (number, unusable(&error)))?;
             self.lists.extend(lists);

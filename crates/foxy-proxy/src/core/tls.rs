@@ -114,7 +114,7 @@ fn read(
         CertificateDer::pem_slice_iter(chain).collect();
     let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
     if chain.is_empty() {
-        return Err(CertificateError::NoCertificate("the file holds none".into()));
+        return Err(CertificateError::NoCertificate("the file contains no certificate".into()));
     }
     let key = PrivateKeyDer::from_pem_slice(key);
     Ok((chain, key.map_err(|error| CertificateError::NoKey(error.to_string()))?))

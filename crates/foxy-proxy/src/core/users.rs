@@ -193,7 +193,9 @@ fn verifier(hash: &str) -> Option<Verifier> {
 pub fn password_line(name: &str, password: &[u8]) -> Result<String, String> {
     check_name(name)?;
     if password.is_empty() || password.len() > MAX_PASSWORD_BYTES {
-        return Err(format!("a password has 1 to {MAX_PASSWORD_BYTES} bytes; enter another one"));
+        return Err(format!(
+            "a password has 1 to {MAX_PASSWORD_BYTES} bytes; enter another password"
+        ));
     }
     let salt = SaltString::generate(&mut OsRng);
     let hash = argon2().hash_password(password, &salt);

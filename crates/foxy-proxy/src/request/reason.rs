@@ -194,7 +194,8 @@ impl ErrorReason {
                  allow-client"
             }
             Self::CredentialsNeeded => {
-                "this proxy serves known users; send a name and password, as `curl -U NAME` does"
+                "this proxy serves only known users; send a name and password, as `curl -U NAME` \
+                 does"
             }
             Self::CredentialsBusy => {
                 "too many requests of your address wait for a password check; send fewer at a time"

@@ -105,7 +105,7 @@ impl OwnCertificate {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| format!("no certificate can be read ({error})"))?;
         if chain.is_empty() {
-            return Err("the certificate file holds none".into());
+            return Err("the certificate file contains no certificate".into());
         }
         let key = PrivateKeyDer::from_pem_slice(key);
         let key = key.map_err(|error| format!("no private key can be read ({error})"))?;

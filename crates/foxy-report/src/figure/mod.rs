@@ -50,7 +50,7 @@ pub struct FigureRow {
     pub figure: String,
     /// Name of the row or point.
     pub row: String,
-    /// Value in the paper, if it gives one.
+    /// Value in the paper, if the paper gives a value.
     pub quoted: Option<f64>,
     /// How the quoted value was obtained from the text of the paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -297,8 +297,8 @@ impl OperatorRules {
         rules.filter(|rule| rule.check_shared(facts).is_ok()).collect()
     }
 
-    /// Checks every rule, in order, against a request and its response if there is one. For each
-    /// rule that matches, lists the effects about which it decides.
+    /// Checks every rule, in order, against a request and its response, if any. For each rule that
+    /// matches, lists the effects about which it decides.
     pub fn explain<F: Fields>(
         &self,
         request: &RequestFacts<'_, F>,

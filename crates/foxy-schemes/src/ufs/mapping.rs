@@ -140,7 +140,7 @@ impl Directory {
         }
     }
 
-    /// Returns the paths to create for this directory: first its parent directory, if it has one.
+    /// Returns the paths to create for this directory: first its parent directory, if any.
     pub(super) fn chain(self) -> Vec<StorePath> {
         let (parent, own) = (self.path().parent(), self.path());
         if parent == StorePath::root() { vec![own] } else { vec![parent, own] }

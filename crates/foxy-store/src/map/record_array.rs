@@ -25,7 +25,7 @@ pub trait RecordArray {
     fn survey(&self) -> Survey;
     /// Returns the length of the array.
     fn places(&self) -> usize;
-    /// Returns the live record at this place of the array, if there is one.
+    /// Returns the live record at this place of the array, if any.
     fn record(&self, place: usize) -> Option<RecordSize>;
     /// Returns a piece of the live record at this place of the array. The pieces have the numbers
     /// from 0. A record that has no place on disk yet has no piece.

@@ -57,7 +57,8 @@ impl Csv {
     }
 }
 
-/// Splits a line into fields and removes their quotes. In a quoted field, two quotes stand for one.
+/// Splits a line into fields and removes their quotes. In a quoted field, two quotes mean one
+/// quote.
 fn split(line: &str, separator: u8) -> Result<Vec<Cow<'_, str>>, Skip> {
     let mut fields = Vec::with_capacity(8);
     let mut rest = line;

@@ -22,7 +22,7 @@ pub struct OpenStore {
 /// Contents of the start-up message.
 pub struct Welcome<'a> {
     pub settings: &'a Settings,
-    /// Path of the configuration file, if foxy read one.
+    /// Path of the configuration file that foxy has read, if any.
     pub file: Option<&'a Path>,
     /// Addresses of the proxy. A port that the system chose replaces port 0.
     pub proxy: &'a [(ListenAddress, ListenerKind)],

@@ -139,7 +139,7 @@ fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
     match texts {
         [text] if *text == "off" => Ok(Vec::new()),
         _ if texts.iter().any(|text| *text == "off") => {
-            Err("`off` stands alone; remove `off` or the URLs".into())
+            Err("`off` permits no URLs beside it; remove `off` or the URLs".into())
         }
         _ if texts.len() > MAX_PARENTS => Err(format!("takes at most {MAX_PARENTS} values")),
         _ => each(texts, parsed),

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// the test a device that another test has just detached.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
-/// The loop device. Only root can create one.
+/// The loop device. Only root can create a loop device.
 pub struct LoopDevice {
     attached: bool,
     folder: TempDir,

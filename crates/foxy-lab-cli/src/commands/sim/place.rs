@@ -43,8 +43,8 @@ impl Where {
         })
     }
 
-    /// Returns how many runs may take place at the same time. A folder allows one. In memory or on
-    /// a modelled disk, all runs together may use half of the machine's memory.
+    /// Returns how many runs may take place at the same time. A folder allows one run. In memory or
+    /// on a modelled disk, all runs together may use half of the machine's memory.
     pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
         match self {
             Self::Folder(_) => 1,

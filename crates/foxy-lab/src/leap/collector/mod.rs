@@ -72,7 +72,7 @@ pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
 /// The options of a Collector (common parent proxy).
 pub struct CollectorOptions {
-    /// The listeners. There must be at least one.
+    /// The listeners, at least one listener.
     pub listen: Vec<Listen>,
     /// The origins that the Collector (common parent proxy) may contact.
     pub reach: Reach,

@@ -23,7 +23,7 @@ pub enum Connections {
     /// Each copy of a request opens a new connection.
     #[default]
     New,
-    /// A copy of a request uses an idle connection if there is one.
+    /// A copy of a request uses an idle connection, if any.
     Kept,
 }
 

@@ -36,7 +36,7 @@ impl Answering {
 
     /// Returns the time of the last correct answer if the proxy then stopped answering. All later
     /// requests must have failed, for at least a second and at least half of the run. `time` is the
-    /// planned duration of the run, if it has one.
+    /// planned duration of the run, if any.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);

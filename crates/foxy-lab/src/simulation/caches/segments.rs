@@ -223,7 +223,7 @@ impl SegmentCache {
     }
 
     /// Frees the oldest complete segment of the probation log or of the main log. Returns false if
-    /// neither log has one.
+    /// neither log has such a segment.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =

@@ -100,7 +100,7 @@ impl OriginConnections {
         self.chose_http1.get()
     }
 
-    /// Returns the attempt to connect that is in progress, if there is one.
+    /// Returns the attempt to connect that is in progress, if any.
     pub(crate) fn attempt(&self) -> Option<Rc<Attempt>> {
         self.attempt.borrow().clone()
     }

@@ -156,7 +156,7 @@ impl Index {
     }
 
     /// Returns the number of a tag's partition, the place of the tag (shortened key) in the
-    /// partition, and its entry if there is one.
+    /// partition, and its entry, if any.
     fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);

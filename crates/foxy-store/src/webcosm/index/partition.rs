@@ -58,7 +58,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.arrays().iter().flat_map(|words| (0..words.len()).map(|at| words.get(pool, at)))
     }
 
-    /// Returns the place of a key in the partition, and the word with this key if there is one.
+    /// Returns the place of a key in the partition, and the word with this key, if any.
     pub fn seek(&self, pool: &Pool, key: u64) -> (Place, Option<u64>) {
         let arrays = self.arrays();
         let bits = KEY_BITS - arrays.len().ilog2();

@@ -165,7 +165,7 @@ impl Reclaimer {
 }
 
 /// Returns whether a log must discard a segment because it has too few clean (free) segments. If
-/// the store has too many records, the log with the most segments must also discard one.
+/// the store has too many records, the log with the most segments must also discard a segment.
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();

@@ -16,7 +16,7 @@ use foxy_device::IoError;
 
 impl StoreRecovery {
     /// Continues after the newest segments of both logs were found. Segments without a summary
-    /// (list of records) receive one. Gaps (segments without content) are marked as void.
+    /// (list of records) receive a summary. Gaps (segments without content) are marked as void.
     ///
     /// The sync comes first. Data from a killed process may be readable now, but a power failure
     /// could still lose it.

@@ -144,7 +144,7 @@ pub type Steps = Vec<IoStep<Segment>>;
 pub enum After {
     /// The superblock and the journal of an empty store are on disk.
     Formatted(Superblock),
-    /// All segments that lacked a summary (list of records) have received one.
+    /// All segments that lacked a summary (list of records) have received it.
     Resealed,
     /// This opening of the store is on disk. The journal half that the superblock names contains
     /// this many blocks.

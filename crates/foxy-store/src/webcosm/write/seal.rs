@@ -89,8 +89,8 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void: it has no valid summary (list of records) and will never have one.
-    /// The next opening of the store ignores it.
+    /// Marks a segment as void: it has no valid summary (list of records), and webcosm will write
+    /// none. The next opening of the store ignores it.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));

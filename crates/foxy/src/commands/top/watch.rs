@@ -103,7 +103,7 @@ impl Watch {
         Ok(Self(receiver))
     }
 
-    /// Returns the next message, if there is one.
+    /// Returns the next message, if any.
     pub fn news(&self) -> Option<News> {
         self.0.try_recv().ok()
     }

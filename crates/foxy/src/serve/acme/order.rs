@@ -60,7 +60,7 @@ impl fmt::Display for NoCertificate {
 }
 
 impl NoCertificate {
-    /// Returns whether the authority does not know the account, so that foxy needs another one.
+    /// Returns whether the authority does not know the account, so that foxy needs another account.
     pub fn is_unknown_account(&self) -> bool {
         const TYPE: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
         let Self::Authority(Error::Api(problem)) = self else { return false };

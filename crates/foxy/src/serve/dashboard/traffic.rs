@@ -124,7 +124,8 @@ const fn is_error(outcome: CacheStatus) -> bool {
 }
 
 impl Traffic {
-    /// Returns whether fewer than [`MAX_ERRORS`] errors were noted in this second, and counts one.
+    /// Returns whether fewer than [`MAX_ERRORS`] errors were noted in this second, and counts one
+    /// more error.
     fn may_note_error(&self) -> bool {
         let one_less = |left: u32| left.checked_sub(1);
         self.errors_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()

@@ -18,7 +18,7 @@ impl Attributes {
         }
     }
 
-    /// Adds a number, if there is one.
+    /// Adds a number, if any.
     pub fn number(&mut self, key: &str, number: Option<impl Into<u64>>) {
         if let Some(number) = number.and_then(|number| i64::try_from(number.into()).ok()) {
             self.add(key, Value::IntValue(number));

@@ -150,7 +150,10 @@ impl TableText {
         let client_certificate = match (self.client_certificate, self.client_key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
-            _ => return Err("`client-certificate` and `client-key` need each other".into()),
+            _ => return Err(
+                "`client-certificate` and `client-key` need each other; give both, or remove both"
+                    .into(),
+            ),
         };
         let time = |time: Option<Parsed<Time>>| time.map(|time| time.0.0);
         let interval = time(self.probe_interval);

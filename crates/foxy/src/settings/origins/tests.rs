@@ -54,7 +54,10 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
         (server("probe = \"/a b\""), "\"/a b\" is no path"),
         (server("probe-interval = \"2s\""), "does nothing without `probe`"),
         (server("probe = \"/\"\nprobe-interval = \"1ms\""), "\"1ms\" is not from 100ms to 1d"),
-        (server("client-key = \"k\""), "`client-certificate` and `client-key` need each other"),
+        (
+            server("client-key = \"k\""),
+            "`client-certificate` and `client-key` need each other; give both, or remove both",
+        ),
         (server("send-host = \"a b\""), "\"a b\" is no host"),
         (server("server-name = \"*.a\""), "\"*.a\" is no name of a server"),
         (server("http2 = \"on\""), "unknown variant `on`"),

@@ -46,7 +46,7 @@ pub fn blocks(text: &str) -> Vec<Block> {
 /// Text that precedes a port in the README.
 const HOST: &str = "127.0.0.1:";
 
-/// Returns the port number at the start of a text, if there is one.
+/// Returns the port number at the start of a text, if any.
 fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
