@@ -81,8 +81,8 @@ impl fmt::Display for RuleError {
                  change one of these rules"
             ),
             Self::CrossedLifetimes => f.write_str(
-                "`fresh-at-least` is longer than `fresh-at-most`; exchange the times, or remove one \
-                 of them",
+                "`fresh-at-least` is longer than `fresh-at-most`; exchange the times, or remove \
+                 one of them",
             ),
             Self::CrossedSizes => f.write_str(
                 "`size-at-least` is larger than `size-at-most`, so the rule never matches; \

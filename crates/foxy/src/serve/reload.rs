@@ -189,8 +189,8 @@ impl Reloader {
     }
 }
 
-/// Returns whether the settings that need a restart are equal. Needed because [`changes`] compares
-/// texts in which all secrets look equal.
+/// Returns whether the settings that need a restart are equal. [`changes`] cannot see a changed
+/// secret, because it compares texts in which all secrets look equal.
 fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     let mut expected = old.clone();
     expected.rules.clone_from(&new.rules);

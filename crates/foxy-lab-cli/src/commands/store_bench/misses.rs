@@ -38,7 +38,10 @@ disk as memory.";
 
 pub fn command() -> Command {
     Command::new("misses")
-        .about("Compare misses of stores and replacement policies with those of LRU, at equal disk space")
+        .about(
+            "Compare misses of stores and replacement policies with the misses of LRU, at equal \
+             disk space",
+        )
         .long_about(ABOUT)
         .arg(path(
             "trace",

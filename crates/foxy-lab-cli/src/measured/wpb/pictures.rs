@@ -7,8 +7,8 @@ use foxy_lab::simulation::figures::picture::{Picture, changed, line, paper};
 use foxy_report::chart::{Line, Look};
 use foxy_report::figure::quotes::in_chart;
 
-/// The figures of the benchmark's paper for a reference architecture, each with the words with
-/// which the paper describes its curves. `None` if the paper has no such figure.
+/// The paper's descriptions of the curves of a reference architecture, one description for each
+/// figure. `None` if the paper has no such figure.
 struct PaperFigures {
     name: &'static str,
     latency: Option<&'static str>,

@@ -52,7 +52,7 @@ pub enum Strength {
     /// The response is removed.
     Hard,
     /// The response stays, but no exception permits it to answer before it is validated. Only a
-    /// fleet whose log lost purges uses this.
+    /// node of a fleet uses this, if it may have missed purges.
     Doubt,
 }
 

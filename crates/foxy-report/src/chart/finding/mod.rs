@@ -20,8 +20,8 @@ pub(super) fn finding(chart: &Chart, plot: &Plot) -> String {
     }
 }
 
-/// Returns how far the dots of a cloud are apart on the vertical axis. The makers of charts give
-/// the dots in order of time, so this is how far a disk head moves.
+/// Returns how far the dots of a cloud are apart on the vertical axis. Callers pass the dots in
+/// order of time, so the result tells how far a disk head moves.
 fn steps(chart: &Chart, cloud: &Dots) -> String {
     let Dots { name, points } = cloud;
     let number = trimmed(points.len() as f64, 0);

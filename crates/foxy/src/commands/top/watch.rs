@@ -42,7 +42,7 @@ impl Looks {
 
     pub fn add(&mut self, look: Look) {
         self.lost = None;
-        // After a restart of foxy, the earlier counts are of another process.
+        // After a restart of foxy, the earlier counts belong to another process.
         let started = |look: &Look| look.live["started_ms"].as_u64();
         let last = self.last.replace(look);
         self.earlier = last.filter(|it| Some(started(it)) == self.last.as_ref().map(started));

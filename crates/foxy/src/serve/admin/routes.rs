@@ -31,7 +31,7 @@ const JSON: &str = "application/json";
 type Answer = Response<Full<Bytes>>;
 type ExtraFields<'a> = &'a [(&'static str, &'static str)];
 
-/// A request whose body is read.
+/// A request with its whole body.
 struct AdminRequest {
     method: Method,
     target: Uri,

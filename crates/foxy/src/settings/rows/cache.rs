@@ -51,8 +51,8 @@ settings! {
     /// objects. Other schemes except `webcosm` start empty. A `webcosm` store loses its probation
     /// log (large new objects). A larger `webcosm` store keeps all other objects. A smaller
     /// `webcosm` store keeps the objects that it wrote since it last began at the start of its
-    /// file. If these do not fit, it starts empty. The same happens after a change by more than a
-    /// factor of eight since its creation, or a growth beyond 1, 2, 4 … TiB.
+    /// file. If these objects do not fit, it starts empty. The same happens after a change by more
+    /// than a factor of eight since its creation, or a growth beyond 1, 2, 4 … TiB.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
@@ -145,7 +145,7 @@ settings! {
         span_from_zero, Fixed("0s");
 
     /// Codings with which foxy compresses stored responses: `zstd`, `br` and `gzip`. If a client
-    /// accepts several equally, foxy uses the first of them in this list
+    /// accepts several codings equally, foxy uses the first of them in this list
     /// ([reasons](decisions/compression.md)).
     compress: given Vec<Coding> = "compress" flag "compress", Codings, Fixed();
 

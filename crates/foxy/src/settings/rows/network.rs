@@ -31,8 +31,9 @@ settings! {
         ("redirect", "REDIRECT replaces the destination address"),
     ]), Fixed("tproxy");
 
-    /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first that
-    /// matches the host name in the client's TLS handshake, otherwise the first of the list.
+    /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first chain
+    /// that matches the host name in the client's TLS handshake, otherwise the first chain of the
+    /// list.
     tls_certificate: given Vec<PathBuf> = "tls-certificate" flag "tls-certificate", Files, Fixed();
 
     /// Files in PEM with the private keys of `tls-certificate`, in the same order. foxy does not
