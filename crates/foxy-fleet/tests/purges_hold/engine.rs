@@ -66,7 +66,17 @@ impl SimEngine {
         }
     }
 
+<<<<<<< HEAD
     /// Drops the oldest entries except `keep`, as Redis does with a limit of the log's length.
+=======
+    /// Takes the last entries out of the log, and forgets that the log had them.
+    pub fn roll_back(&mut self, lost: usize) {
+        self.log.truncate(self.log.len().saturating_sub(lost));
+        self.highest = self.log.last().map_or(self.highest, |(position, _)| *position);
+    }
+
+    /// Drops the oldest entries, as a limit of the length does.
+>>>>>>> cb329bb1 (foxy: run a fleet's random purges in network namespaces)
     pub fn trim(&mut self, keep: usize) {
         let more = self.log.len().saturating_sub(keep);
         self.log.drain(..more);

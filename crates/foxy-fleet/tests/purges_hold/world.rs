@@ -351,7 +351,7 @@ impl World {
         let length = 100 * MILLI + self.random.below(5 * SECOND);
         let name = self.members[number].name.clone();
         let lost = if self.random.chance(0.5) { self.random.below(4) as usize } else { 0 };
-        match self.random.below(8) {
+        match self.random.below(10) {
             0 | 1 => {
                 self.note(&format!("kill {name}"));
                 self.members[number].kill();
@@ -377,6 +377,10 @@ impl World {
             6 => {
                 self.note("remove an entry");
                 self.engine.remove_one(&mut self.random);
+            }
+            8 | 9 => {
+                self.note(&format!("roll the log back by {lost} entries"));
+                self.engine.roll_back(lost);
             }
             _ => {
                 self.note("trim the log");

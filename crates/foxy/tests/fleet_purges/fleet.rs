@@ -1,78 +1,37 @@
 //! A fleet of real foxy nodes, each with its own store and certificate.
 
+use crate::ground::Ground;
 use crate::redis::Redis;
-use crate::support::{Foxy, Response, request, write_secret};
-use foxy_testkit::http::{header, ok};
-use foxy_testkit::origin::TestOrigin;
-use foxy_testkit::ports::free_address;
+use crate::support::{Foxy, Response, command, request, write_secret};
 use foxy_testkit::wait::until;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 pub const NAMES: [&str; 3] = ["a", "b", "c"];
-
-/// An origin whose objects have versions. The answer to a request has the newest version.
-pub struct Versions {
-    origin: TestOrigin,
-    versions: Arc<Mutex<BTreeMap<String, u64>>>,
-}
-
-impl Versions {
-    pub fn start() -> Self {
-        let versions = Arc::<Mutex<BTreeMap<String, u64>>>::default();
-        let known = Arc::clone(&versions);
-        let origin = TestOrigin::start(move |head, _| {
-            let path = head.split(' ').nth(1).unwrap_or("").to_owned();
-            let version = known.lock().expect("sound").get(&path).copied().unwrap_or(0);
-            let tag = format!("\"{version}\"");
-            let lines = format!("Cache-Control: max-age=3600\r\nETag: {tag}\r\n");
-            match header(head, "if-none-match") {
-                Some(asked) if asked == tag => {
-                    format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n").into_bytes()
-                }
-                _ => ok(&lines, format!("version {version}").as_bytes()),
-            }
-        });
-        Self { origin, versions }
-    }
-
-    pub fn url(&self, path: &str) -> String {
-        self.origin.url(path)
-    }
-
-    /// Makes a new version of an object. Returns its number.
-    pub fn change(&self, path: &str) -> u64 {
-        let mut versions = self.versions.lock().expect("sound");
-        let version = versions.entry(path.to_owned()).or_default();
-        *version += 1;
-        *version
-    }
-}
-
-/// Returns the version in a body.
-pub fn version(response: &Response) -> Option<u64> {
-    response.body.strip_prefix("version ")?.parse().ok()
-}
+/// The secret word of the admin servers.
+pub const TOKEN: &str = "the-word-of-the-fleet";
 
 pub struct Fleet {
     folder: TempDir,
     engine: String,
-    members: Vec<String>,
+    pub ground: Arc<Ground>,
     pub nodes: Vec<Option<Foxy>>,
 }
 
 impl Fleet {
-    /// Starts three nodes, and waits until each has a lease.
+    /// Starts three nodes on loopback, and waits until each has a lease.
     pub fn start(redis: &Redis) -> Self {
+        Self::start_on(Arc::new(Ground::loopback()), redis)
+    }
+
+    /// Starts three nodes, and waits until each has a lease.
+    pub fn start_on(ground: Arc<Ground>, redis: &Redis) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         write_certificates(folder.path());
-        let member = |name: &&str| format!("{name} https://{}", free_address());
-        let members = NAMES.iter().map(member).collect();
         let nodes = NAMES.map(|_| None).into_iter().collect();
-        let mut fleet = Self { folder, engine: redis.url(), members, nodes };
+        let mut fleet = Self { folder, engine: redis.url(), ground, nodes };
         (0..NAMES.len()).for_each(|node| fleet.begin(node));
         fleet.wait_for_leases();
         fleet
@@ -80,20 +39,25 @@ impl Fleet {
 
     /// Starts a node, which need not have a lease yet.
     pub fn begin(&mut self, number: usize) {
-        let folder = self.folder.path();
+        let (folder, ground) = (self.folder.path(), &self.ground);
         let file = |name: &str| folder.join(name).display().to_string();
         let name = NAMES[number];
-        let address = self.members[number].rsplit("https://").next().expect("an address");
         let (certificate, key) = (file(&format!("{name}.pem")), file(&format!("{name}.key")));
-        let authority = file("ca.pem");
+        let (authority, token) = (file("ca.pem"), file("token"));
+        let (proxy, admin, peer) =
+            (ground.proxy(number), ground.admin(number), ground.peer(number));
         let mut more = vec!["--fleet-node", name, "--fleet-engine", &self.engine];
         more.extend(["--fleet-certificate", &certificate, "--fleet-key", &key]);
-        more.extend(["--fleet-ca", &authority, "--fleet-listen", address]);
-        more.extend(["--purge-from", "127.0.0.0/8"]);
-        for member in &self.members {
-            more.extend(["--fleet-member", member]);
-        }
-        self.nodes[number] = Some(Foxy::start(&folder.join(name), &more));
+        more.extend(["--fleet-ca", &authority, "--fleet-listen", &peer]);
+        more.extend(["--purge-from", "127.0.0.0/8", "--purge-from", "10.90.0.0/16"]);
+        more.extend(["--allow-destination", "10.90.0.0/15", "--admin-token-file", &token]);
+        more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
+        more.extend(["--allow-client", "10.90.0.0/16"]);
+        let member = |node| format!("{} https://{}", NAMES[node], ground.peer(node));
+        let members: Vec<_> = (0..NAMES.len()).map(member).collect();
+        members.iter().for_each(|member| more.extend(["--fleet-member", member]));
+        let start = command(&folder.join(name), &more);
+        self.nodes[number] = Some(Foxy::ready(ground.command(number, start)));
     }
 
     pub fn node(&self, number: usize) -> &Foxy {
@@ -146,6 +110,7 @@ fn write_certificates(folder: &Path) {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = params.self_signed(&key).expect("signed");
     std::fs::write(folder.join("ca.pem"), authority.pem()).expect("written");
+    write_secret(&folder.join("token"), TOKEN);
     let issuer = Issuer::new(params, key);
     for name in NAMES {
         let key = KeyPair::generate().expect("a key");

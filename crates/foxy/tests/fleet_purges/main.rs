@@ -2,18 +2,25 @@
 //! node serves a purged response, whatever happens to nodes and engine.
 //!
 //! `FOXY_FLEET_PURGES` sets the number of purges of the random run, `FOXY_FLEET_RUN_SEED` its seed,
-//! and `FOXY_FLEET_RECORD` the file for its record.
+//! and `FOXY_FLEET_RECORD` the file for its record. The random run puts nodes and engine into
+//! network namespaces of their own, or says that it cannot.
 
+mod checker;
+mod faulty;
 mod fleet;
+mod ground;
+mod plan;
 mod random_run;
 mod redis;
 #[path = "../support/mod.rs"]
 mod support;
+mod versions;
 
-use fleet::{Fleet, Versions, version};
+use fleet::Fleet;
 use foxy_testkit::wait::until;
-use redis::{LOG, Redis};
+use redis::Redis;
 use support::not_run;
+use versions::{Versions, version};
 
 fn redis(check: &str) -> Option<Redis> {
     let redis = Redis::start("always");
@@ -95,9 +102,7 @@ fn every_node_validates_after_entries_were_taken_out_of_the_log() {
         fleet.purge(0, url);
         fleet.warm(url);
     }
-    let position: u64 =
-        redis.run(&["XLEN", LOG]).trim_start_matches(':').parse().expect("a number");
-    assert!(redis.remove(position), "the last entry was there");
+    assert!(redis.remove(redis.tail()), "the last entry was there");
     let is_validated = |status: &String| {
         status.contains("fwd-status=304")
             && (status.contains("detail=broken-chain") || status.contains("detail=no-lease"))

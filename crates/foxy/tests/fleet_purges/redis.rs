@@ -1,54 +1,88 @@
-//! A Redis server of the test's own, on loopback, with its own folder.
+//! A Redis server of the test's own, with its own folder.
 
-use foxy_testkit::ports::free_address;
+use crate::ground::{ENGINE, Ground};
+use crate::support::commands::signal;
 use foxy_testkit::wait::until;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// Key of the stream with the purges.
 pub const LOG: &str = "{foxy-fleet}:purges";
 
+const TAIL: &str = "
+    if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+    local facts = redis.call('XINFO', 'STREAM', KEYS[1])
+    for i = 1, #facts, 2 do
+        if facts[i] == 'last-generated-id' then return tonumber(string.match(facts[i + 1], '%d+')) end
+    end";
+
+const REMOVE_LAST: &str = "
+    local last = redis.call('XREVRANGE', KEYS[1], '+', ARGV[1], 'COUNT', ARGV[2])
+    for _, entry in ipairs(last) do redis.call('XDEL', KEYS[1], entry[1]) end
+    if #last > 0 and ARGV[3] == '1' then
+        local end_ = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+        if end_[1] then redis.call('XSETID', KEYS[1], end_[1][1]) end
+    end
+    return #last";
+
 pub struct Redis {
     folder: TempDir,
+    ground: Arc<Ground>,
     pub address: SocketAddr,
     fsync: &'static str,
     child: Option<Child>,
 }
 
 impl Redis {
-    /// Returns `None` if the machine has no `redis-server`.
+    /// Starts a server on loopback. Returns `None` if the machine has no `redis-server`.
     pub fn start(fsync: &'static str) -> Option<Self> {
+        Self::start_on(&Arc::new(Ground::loopback()), fsync)
+    }
+
+    /// Starts a server at the engine's place.
+    pub fn start_on(ground: &Arc<Ground>, fsync: &'static str) -> Option<Self> {
         let is_there = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
         is_there.ok().filter(|status| status.success())?;
         let folder = tempfile::tempdir().expect("a folder");
-        let mut redis = Self { folder, address: free_address(), fsync, child: None };
+        let (ground, address) = (Arc::clone(ground), ground.engine());
+        let mut redis = Self { folder, ground, address, fsync, child: None };
         redis.restart();
         Some(redis)
     }
 
+    /// Returns the URL for nodes.
     pub fn url(&self) -> String {
-        format!("redis://{}", self.address)
+        format!("redis://{}", self.ground.engine_for_nodes())
     }
 
     /// Starts the server again, with what its disk has.
     pub fn restart(&mut self) {
         let port = self.address.port().to_string();
-        let child = Command::new("redis-server")
-            .args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--dir"])
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", &port, "--protected-mode", "no", "--save", "", "--bind"])
+            .args(BTreeSet::from([self.address, self.ground.engine_for_nodes()].map(host)))
+            .arg("--dir")
             .arg(self.folder.path())
             .args(["--appendonly", "yes", "--appendfsync", self.fsync])
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server starts");
+            .stdout(Stdio::null());
+        let child = self.ground.command(ENGINE, command).spawn().expect("redis-server starts");
         self.child = Some(child);
         until("the start of redis-server", || {
             let stream = TcpStream::connect(self.address).ok()?;
-            (command(stream, &["PING"]) == "+PONG").then_some(())
+            (command_on(stream, &["PING"]) == "+PONG").then_some(())
         });
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        signal(self.child.as_ref().expect("a running child").id(), name);
     }
 
     /// Kills the server with SIGKILL.
@@ -67,12 +101,25 @@ impl Redis {
 
     /// Runs a command. Returns the first line of the answer.
     pub fn run(&self, words: &[&str]) -> String {
-        command(TcpStream::connect(self.address).expect("connected"), words)
+        command_on(TcpStream::connect(self.address).expect("connected"), words)
     }
 
     /// Takes the entry at a position out of the log.
     pub fn remove(&self, position: u64) -> bool {
         self.run(&["XDEL", LOG, &format!("{position}-0")]) == ":1"
+    }
+
+    /// Returns the position of the last entry that the log ever had.
+    pub fn tail(&self) -> u64 {
+        number(&self.run(&["EVAL", TAIL, "1", LOG]))
+    }
+
+    /// Takes the last entries after a position out of the log, but not more than `most`. If
+    /// `is_rolled_back`, the log then also forgets that it had them. Returns their number.
+    pub fn remove_last(&self, after: u64, most: u64, is_rolled_back: bool) -> u64 {
+        let (after, most) = (format!("({after}-18446744073709551615"), most.to_string());
+        let rolls_back = u64::from(is_rolled_back).to_string();
+        number(&self.run(&["EVAL", REMOVE_LAST, "1", LOG, &after, &most, &rolls_back]))
     }
 }
 
@@ -82,7 +129,7 @@ impl Drop for Redis {
     }
 }
 
-fn command(mut stream: TcpStream, words: &[&str]) -> String {
+fn command_on(mut stream: TcpStream, words: &[&str]) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
     let mut text = format!("*{}\r\n", words.len());
     for word in words {
@@ -93,4 +140,12 @@ fn command(mut stream: TcpStream, words: &[&str]) -> String {
         let _ = BufReader::new(&stream).read_line(&mut line);
     }
     line.trim_end().to_owned()
+}
+
+fn number(line: &str) -> u64 {
+    line.strip_prefix(':').and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn host(address: SocketAddr) -> String {
+    address.ip().to_string()
 }

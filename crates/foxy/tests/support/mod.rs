@@ -190,7 +190,7 @@ pub fn not_run(checks: &str, reason: &str) {
 
 /// Prepares `foxy serve` on free ports, with its store in `folder`.
 pub fn command(folder: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    let mut command = Command::new(black_box::binary());
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null());
     command.args(["serve", "--allow-destination", "127.0.0.0/8", "--workers", "2"]);
     for flag in ["--listen", "--admin"] {

@@ -3,13 +3,16 @@
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The variable is set in the namespace. A test starts itself again in the namespace, and knows
 /// from the variable that it runs there.
 const IN_NAMESPACE: &str = "FOXY_TEST_IN_NAMESPACE";
+/// A line of standard error that begins so is shown at once, even from within a namespace.
+pub const PROGRESS: &str = "progress: ";
 
 /// Returns whether this process is the test that [`rerun`] has started.
 pub fn is_inside() -> bool {
@@ -29,10 +32,27 @@ pub fn rerun(name: &str, set_up: &str) -> bool {
     }
     let mut test = namespace(&format!("{set_up} && exec \"$0\" --exact {name} --nocapture"));
     test.arg(std::env::current_exe().expect("a program")).env(IN_NAMESPACE, "1");
-    let Output { status, stdout, stderr } = test.output().expect("it ran before");
-    let said = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let mut test =
+        test.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it ran before");
+    let (mut stdout, stderr) = (test.stdout.take(), test.stderr.take());
+    let listener = std::thread::spawn(move || std::io::read_to_string(stdout.as_mut()?).ok());
+    let mut said = String::new();
+    for line in BufReader::new(stderr.expect("piped")).lines().map_while(Result::ok) {
+        if line.starts_with(PROGRESS) {
+            tell(&line);
+        }
+        said = said + &line + "\n";
+    }
+    let status = test.wait().expect("a child");
+    let said = listener.join().ok().flatten().unwrap_or_default() + &said;
     assert!(status.success() && said.contains("1 passed"), "{said}");
     true
+}
+
+/// Writes a line to standard error, even while the test harness captures output.
+pub fn tell(line: &str) {
+    // Progress is of no use without a reader.
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Runs a shell script, which must succeed.
@@ -52,7 +72,9 @@ impl Neighbour {
     /// neighbour reaches all other addresses through this namespace.
     pub fn new(link: &str, four: &str, six: &str) -> Self {
         let mut command = Command::new("unshare");
-        command.args(["--net", "--", "sh", "-c", "echo; exec sleep 600"]).stdout(Stdio::piped());
+        // `cat` ends with the end of this process.
+        command.args(["--net", "--", "sh", "-c", "echo; exec cat"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("unshare runs");
         let mut ready = process.stdout.take().expect("piped");
         std::io::Read::read(&mut ready, &mut [0]).expect("the neighbour exists");
@@ -75,8 +97,14 @@ impl Neighbour {
         neighbour
     }
 
-    fn path(&self) -> PathBuf {
-        format!("/proc/{}/ns/net", self.process.id()).into()
+    /// Returns the id of a process in the namespace.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Returns the file that stands for the namespace.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/ns/net", self.id()).into()
     }
 
     /// Calls `act` in the neighbour's namespace. Sockets that `act` opens stay there.
