@@ -94,11 +94,12 @@ pub trait Engine: Send {
     /// Appends an entry, unless the log ever had an entry at this position or later.
     fn append(&mut self, append: &Append) -> Result<Appended, EngineError>;
 
-    /// Writes a record and removes the records of the processes `gone`. Then reads all records, and
-    /// the entries after the position `after`. The engine does all this in one step.
+    /// Writes a record, if there is any, and then removes the records of the processes `gone`. Then
+    /// reads all records, and the entries after the position `after`. The engine does all this in
+    /// one step.
     fn exchange(
         &mut self,
-        record: &MemberRecord,
+        record: Option<&MemberRecord>,
         gone: &[Process],
         after: u64,
     ) -> Result<LogView, EngineError>;

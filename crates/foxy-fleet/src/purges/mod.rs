@@ -4,17 +4,20 @@
 //! lease. `docs/fleet.md` describes the behaviour for operators.
 //!
 //! - `entry` has the log's entries. `chain` notices entries that the engine lost.
-//! - `lease` has the leases, and `node` the state machine of a member. Neither does IO.
+//! - `lease` has the leases, and `node` the state machine of a member with the purges of `waiting`.
+//!   None of them does IO.
 //! - `engine` has the trait of an engine, and `redis` implements it with Redis or Valkey.
 //! - `runner` drives a node: it asks the engine, and applies purges. `saved` is the node's place in
-//!   the log, and `status` its state for the operator.
+//!   the log, `place` the file that keeps it, and `status` its state for the operator.
 
 pub mod chain;
 pub mod engine;
 pub mod entry;
 pub mod lease;
 pub mod node;
+pub mod place;
 pub mod redis;
 pub mod runner;
 pub mod saved;
 pub mod status;
+mod waiting;

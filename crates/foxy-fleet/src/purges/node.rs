@@ -14,6 +14,7 @@ use super::entry::{Content, Entry, MAX_ENTRY_ORDERS, Process};
 use super::lease::{LeaseTerms, Leases, MemberRecord, Place};
 use super::saved::Saved;
 use super::status::NodeReport;
+use super::waiting::{Waiting, find_own};
 use foxy_base::{Instant, Random};
 use foxy_proxy::cache::purge::{NotPurged, Order};
 use std::collections::VecDeque;
@@ -56,18 +57,10 @@ struct Wish {
     orders: Vec<Order>,
 }
 
-struct Waiting {
-    tickets: Vec<Ticket>,
-    chain: u64,
-    position: u64,
-    /// Hash of the entry. `None` after this member has read the entry in the log, or a new chain
-    /// has taken its place.
-    unread: Option<u128>,
-    appended: Instant,
-}
-
 struct Exchange {
     started: Instant,
+    /// The record that the engine writes in this exchange.
+    record: Option<MemberRecord>,
     /// The position that the member must have applied before its lease counts.
     goal: u64,
     /// The place to save after the durable task.
@@ -96,6 +89,9 @@ pub struct Node {
     written: u64,
     lease_until: Instant,
     next_exchange: Instant,
+    /// The last record that the engine has confirmed on this connection.
+    told: Option<MemberRecord>,
+    next_renewal: Instant,
     /// When the last read of the records began.
     last_read: Instant,
     broken: Option<Broken>,
@@ -130,6 +126,8 @@ impl Node {
             written: 0,
             lease_until: Instant::ZERO,
             next_exchange: Instant::ZERO,
+            told: None,
+            next_renewal: Instant::ZERO,
             last_read: Instant::ZERO,
             broken: None,
             breaks: Broken::ALL.map(|why| (why, 0)).to_vec(),
@@ -156,7 +154,7 @@ impl Node {
     /// Notes that the engine does not answer. Returns the purges that failed. Their outcome is
     /// unknown.
     pub fn away(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
-        (self.session, self.exchange, self.in_flight) = (None, None, 0);
+        (self.session, self.exchange, self.told, self.in_flight) = (None, None, None, 0);
         self.fail_all(NotPurged::EngineAway)
     }
 
@@ -265,14 +263,14 @@ impl Node {
         }
     }
 
-    /// Begins an exchange with the engine. Returns the record to write.
-    pub fn record(&mut self, now: Instant) -> MemberRecord {
+    /// Begins an exchange with the engine. Returns the record to write. Returns `None` if the engine
+    /// has an equal record and the lease needs no renewal yet: then a read is enough, and the engine
+    /// need not wait for its disk.
+    pub fn record(&mut self, now: Instant) -> Option<MemberRecord> {
         let (position, chain) = self.place();
         let session = self.session.as_ref().filter(|session| session.attests);
         let incarnation = session.map(|session| session.incarnation);
-        self.records += 1;
-        self.exchange = Some(Exchange { started: now, goal: u64::MAX, next: None });
-        MemberRecord {
+        let record = MemberRecord {
             process: self.me.clone(),
             counter: self.records,
             attests: incarnation,
@@ -280,7 +278,15 @@ impl Node {
             chain,
             position,
             wants_lease: !self.is_stopping,
-        }
+        };
+        let is_renewal = now >= self.next_renewal.min(self.lease_until);
+        let record = (is_renewal || self.told.as_ref() != Some(&record)).then(|| {
+            self.records += 1;
+            MemberRecord { counter: self.records, ..record }
+        });
+        self.exchange =
+            Some(Exchange { started: now, record: record.clone(), goal: u64::MAX, next: None });
+        record
     }
 
     fn place(&self) -> (u64, u64) {
@@ -308,7 +314,11 @@ impl Node {
         session.tail = Some(view.tail);
         session.is_empty = false;
         exchange.goal = view.tail;
-        self.next_exchange = exchange.started + RENEWAL;
+        if let Some(record) = &exchange.record {
+            self.told = Some(record.clone());
+            self.next_renewal = exchange.started + RENEWAL;
+        }
+        self.next_exchange = self.next_renewal;
         let incarnation = session.incarnation;
         let mut advice = advise(self.saved.as_ref().map(|saved| &saved.chain), view);
         if let Advice::UpToDate | Advice::Follow(..) = advice
@@ -397,7 +407,7 @@ impl Node {
 
     /// Notes that the task was done and the place saved. `is_done` is false if the disk failed.
     pub fn applied(&mut self, is_done: bool, now: Instant) {
-        let Some(Exchange { started, goal, next }) = self.exchange.take() else { return };
+        let Some(Exchange { started, record, goal, next }) = self.exchange.take() else { return };
         if !is_done {
             self.next_exchange = now + CONFIRMATION_CHECK * 10;
             return;
@@ -419,7 +429,8 @@ impl Node {
         let Some(session) = &self.session else { return };
         let is_proved =
             self.saved.as_ref().is_some_and(|saved| saved.proved == Some(session.incarnation));
-        if self.position() >= goal && is_proved && !self.is_stopping && self.broken.is_none() {
+        let is_sound = is_proved && !self.is_stopping && self.broken.is_none();
+        if record.is_some() && self.position() >= goal && is_sound {
             self.lease_until = self.lease_until.max(started + self.terms.for_holder());
         }
     }
@@ -479,22 +490,4 @@ impl Node {
             others: self.leases.rows(now),
         }
     }
-}
-
-/// Finds the entries that this member has appended. If the log has another entry in their place, or
-/// ends before them, the engine has lost an entry that it confirmed.
-fn find_own(waiting: &mut [Waiting], view: &LogView) -> Result<(), Broken> {
-    for waiting in waiting {
-        let Some(hash) = waiting.unread else { continue };
-        if view.tail < waiting.position {
-            return Err(Broken::LostTail);
-        }
-        let found = view.entries.iter().find(|(position, _)| *position == waiting.position);
-        match found {
-            Some((_, bytes)) if Entry::hash(bytes) == hash => waiting.unread = None,
-            Some(_) => return Err(Broken::LostOfWriter),
-            None => {}
-        }
-    }
-    Ok(())
 }

@@ -135,13 +135,16 @@ impl Engine for RedisEngine {
 
     fn exchange(
         &mut self,
-        record: &MemberRecord,
+        record: Option<&MemberRecord>,
         gone: &[Process],
         after: u64,
     ) -> Result<LogView, EngineError> {
         let mut steps = pipe();
-        steps.atomic().hset(RECORDS, record.process.to_string(), record.text()).ignore();
-        for process in gone {
+        steps.atomic();
+        if let Some(record) = record {
+            steps.hset(RECORDS, record.process.to_string(), record.text()).ignore();
+        }
+        for process in gone.iter().filter(|_| record.is_some()) {
             steps.hdel(RECORDS, process.to_string()).ignore();
         }
         steps.cmd("HGETALL").arg(RECORDS);

@@ -283,7 +283,7 @@ impl Driver {
             }
             let (gone, after) = (self.node.gone(now), self.node.position());
             let record = self.node.record(now);
-            let view = self.engine.exchange(&record, &gone, after)?;
+            let view = self.engine.exchange(record.as_ref(), &gone, after)?;
             let task = self.node.exchanged(&view, clock::since_boot());
             // A broken chain ends the lease at once.
             self.book.lease().set(self.node.lease_until());
@@ -376,7 +376,7 @@ impl Driver {
             let now = clock::since_boot();
             let (gone, after) = (self.node.gone(now), self.node.position());
             // If the engine does not get this record, other members wait until the lease ends.
-            let _ = self.engine.exchange(&self.node.record(now), &gone, after);
+            let _ = self.engine.exchange(self.node.record(now).as_ref(), &gone, after);
         }
     }
 }

@@ -32,8 +32,15 @@ impl SimEngine {
         Appended::Done
     }
 
-    pub fn exchange(&mut self, record: &MemberRecord, gone: &[Process], after: u64) -> LogView {
-        self.records.insert(record.process.clone(), record.clone());
+    pub fn exchange(
+        &mut self,
+        record: Option<&MemberRecord>,
+        gone: &[Process],
+        after: u64,
+    ) -> LogView {
+        if let Some(record) = record {
+            self.records.insert(record.process.clone(), record.clone());
+        }
         gone.iter().for_each(|process| drop(self.records.remove(process)));
         let is_next = |entry: &&(u64, Vec<u8>)| entry.0 > after;
         LogView {
@@ -66,17 +73,13 @@ impl SimEngine {
         }
     }
 
-<<<<<<< HEAD
-    /// Drops the oldest entries except `keep`, as Redis does with a limit of the log's length.
-=======
     /// Takes the last entries out of the log, and forgets that the log had them.
     pub fn roll_back(&mut self, lost: usize) {
         self.log.truncate(self.log.len().saturating_sub(lost));
         self.highest = self.log.last().map_or(self.highest, |(position, _)| *position);
     }
 
-    /// Drops the oldest entries, as a limit of the length does.
->>>>>>> cb329bb1 (foxy: run a fleet's random purges in network namespaces)
+    /// Drops the oldest entries except `keep`, as Redis does with a limit of the log's length.
     pub fn trim(&mut self, keep: usize) {
         let more = self.log.len().saturating_sub(keep);
         self.log.drain(..more);

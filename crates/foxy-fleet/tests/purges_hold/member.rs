@@ -31,7 +31,7 @@ struct Disk {
 pub enum Step {
     Connect,
     Append(Append),
-    Exchange(MemberRecord, Vec<Process>, u64),
+    Exchange(Option<MemberRecord>, Vec<Process>, u64),
     Apply(Task, Option<Saved>),
 }
 

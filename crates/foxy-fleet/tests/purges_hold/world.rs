@@ -228,7 +228,7 @@ impl World {
             Some(Step::Connect) => Call::Connected(self.engine.incarnation),
             Some(Step::Append(append)) => Call::Appended(self.engine.append(append)),
             Some(Step::Exchange(record, gone, after)) => {
-                Call::Exchanged(Box::new(self.engine.exchange(record, gone, *after)))
+                Call::Exchanged(Box::new(self.engine.exchange(record.as_ref(), gone, *after)))
             }
             Some(Step::Apply(..)) | None => return,
         };

@@ -9,39 +9,13 @@ use foxy_base::Random;
 use foxy_fleet::purges::engine::Durability;
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::node::ValidateCause;
+use foxy_fleet::purges::place::{NAME, StoredPlace};
 use foxy_fleet::purges::redis::{RedisEngine, RedisWatch};
-use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts, PlaceFile};
-use foxy_fleet::purges::saved::Saved;
+use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts};
 use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
 use foxy_proxy::cache::purge::Purges;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-/// Name of the file with the place in the log, in the first store's folder.
-const NAME: &str = "foxy.fleet";
-const NEW_NAME: &str = "foxy.fleet.new";
-
-/// The file with the place in the log. Without a store there is no file: after a restart, nothing
-/// is stored that a purge could affect.
-struct Place(Option<PathBuf>);
-
-impl PlaceFile for Place {
-    fn read(&self) -> Option<Saved> {
-        Saved::parse(&fs::read_to_string(self.0.as_ref()?.join(NAME)).ok()?)
-    }
-
-    fn write(&self, saved: &Saved) -> io::Result<()> {
-        let Some(folder) = &self.0 else { return Ok(()) };
-        let new = folder.join(NEW_NAME);
-        let mut file = File::create(&new)?;
-        file.write_all(saved.text().as_bytes())?;
-        file.sync_data()?;
-        fs::rename(new, folder.join(NAME))?;
-        File::open(folder)?.sync_all()
-    }
-}
 
 /// This node's membership in a fleet with an engine. `None` without an engine.
 pub struct FleetPurges(Option<FleetMember>);
@@ -80,7 +54,7 @@ pub fn start(
         engine: Box::new(engine),
         watch: Box::new(watch),
         local: purges.clone(),
-        place: Box::new(Place(folder.map(Path::to_owned))),
+        place: Box::new(StoredPlace(folder.map(Path::to_owned))),
         news: Box::new(report),
         seed: random.next_u64(),
     };
@@ -215,27 +189,5 @@ impl FleetPurgeFacts {
             "Sum of the times from a purge request to its acknowledgement, in seconds.",
             acknowledged_time.as_secs_f64(),
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use foxy_fleet::purges::chain::Chain;
-
-    #[test]
-    fn the_place_in_the_log_survives_in_its_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let place = Place(Some(folder.path().to_owned()));
-        assert_eq!(place.read(), None);
-        let saved = Saved { chain: Chain::at(1, 2, 3), proved: Some(4), missed: None };
-        place.write(&saved).expect("written");
-        assert_eq!(place.read(), Some(saved));
-        fs::write(folder.path().join(NAME), "foxy-fleet-1 1 2").expect("cut");
-        assert_eq!(place.read(), None);
-        place
-            .write(&Saved { chain: Chain::at(1, 3, 4), proved: None, missed: None })
-            .expect("again");
-        assert!(place.read().is_some());
     }
 }
