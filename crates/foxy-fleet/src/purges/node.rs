@@ -438,7 +438,10 @@ impl Node {
     /// Returns the purges that are acknowledged now: every member has applied them durably, or has
     /// no lease.
     pub fn settle(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
-        let (Some(session), Some(saved)) = (&self.session, &self.saved) else { return Vec::new() };
+        // After a break, another member's position may count other entries than those of this member.
+        let (Some(session), Some(saved), None) = (&self.session, &self.saved, self.broken) else {
+            return Vec::new();
+        };
         let incarnation = session.incarnation;
         let lost = self.lost.drain(..).map(|ticket| (ticket, Err(NotPurged::EngineAway)));
         let mut answers: Vec<_> = lost.collect();

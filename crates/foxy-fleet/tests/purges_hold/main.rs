@@ -5,11 +5,12 @@ mod engine;
 mod member;
 mod world;
 
-use foxy_base::Instant;
-use foxy_fleet::purges::engine::{Appended, LogView};
+use foxy_base::{Instant, WallTime};
+use foxy_fleet::purges::engine::{Append, Appended, LogView};
 use foxy_fleet::purges::entry::Process;
-use foxy_fleet::purges::lease::LeaseTerms;
+use foxy_fleet::purges::lease::{LeaseTerms, MemberRecord};
 use foxy_fleet::purges::node::Node;
+use foxy_proxy::cache::purge::{Order, Scope, Strength};
 use std::time::Duration;
 use world::World;
 
@@ -72,6 +73,64 @@ fn a_member_that_trusts_a_broken_chain_is_noticed() {
 #[test]
 fn a_member_that_saves_before_it_applies_is_noticed() {
     assert!(is_noticed(TERMS, Mutant::SavesBeforeItApplies));
+}
+
+/// Returns what a member at the position `after` reads.
+fn view(log: &[&Append], after: u64, records: [&MemberRecord; 2]) -> LogView {
+    let last = log.last().expect("an entry");
+    let entries = log.iter().filter(|entry| entry.position > after);
+    LogView {
+        first: log[0].position,
+        tail: last.position,
+        count: log.len() as u64,
+        last: Some(last.bytes.clone()),
+        entries: entries.map(|entry| (entry.position, entry.bytes.clone())).collect(),
+        records: records.map(Clone::clone).to_vec(),
+    }
+}
+
+#[test]
+fn a_purge_is_not_acknowledged_by_a_member_that_read_another_entry_in_its_place() {
+    let names = ["a".into(), "b".into()];
+    let member = |name: &str| {
+        let me = Process { member: name.into(), run: 1 };
+        let mut node = Node::new(me, &names, TERMS, None, 1);
+        node.connected(1, Instant::ZERO);
+        node
+    };
+    let (mut one, mut other) = (member("a"), member("b"));
+    let order = Order { scope: Scope::Tag(4), strength: Strength::Hard, at: WallTime(0) };
+    let exchange = |node: &mut Node, entries: &[&Append], records: [&MemberRecord; 2]| {
+        node.record(Instant::ZERO);
+        node.exchanged(&view(entries, node.position(), records), Instant::ZERO);
+        node.applied(true, Instant::ZERO);
+        node.settle()
+    };
+    let append = |node: &mut Node| {
+        let append = node.next_append().expect("an entry");
+        node.appended(&append, Appended::Done, Instant::ZERO);
+        append
+    };
+    one.record(Instant::ZERO);
+    one.exchanged(&LogView::default(), Instant::ZERO);
+    let begin = append(&mut one);
+    let mut records =
+        [one.record(Instant::ZERO), other.record(Instant::ZERO)].map(|record| record.expect("new"));
+    for node in [&mut one, &mut other] {
+        exchange(node, &[&begin], [&records[0], &records[1]]);
+        exchange(node, &[&begin], [&records[0], &records[1]]);
+    }
+    one.purge(1, vec![order]).expect("connected");
+    let lost = append(&mut one);
+    assert!(exchange(&mut one, &[&begin, &lost], [&records[0], &records[1]]).is_empty());
+    // The engine loses the entry, and the other member appends and reads its own in this place.
+    other.purge(1, vec![order]).expect("connected");
+    let instead = append(&mut other);
+    exchange(&mut other, &[&begin, &instead], [&records[0], &records[1]]);
+    records[1] = other.record(Instant::ZERO).expect("another place");
+    assert_eq!((records[1].attests, records[1].position), (Some(1), lost.position));
+    let answers = exchange(&mut one, &[&begin, &instead], [&records[0], &records[1]]);
+    assert!(answers.is_empty(), "the other member has not applied this purge: {answers:?}");
 }
 
 #[test]
