@@ -21,14 +21,15 @@ fn statuses(head: &str) -> Vec<&str> {
 #[test]
 fn all_clients_of_all_nodes_share_one_fetch_and_the_owner_stores_alone() {
     let origin = TestOrigin::start(|_, _| {
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_secs(1));
         ok(CACHEABLE, &[b'x'; 100_000])
     });
     let fleet = TestFleet::start();
     let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
     std::thread::scope(|scope| {
         for node in &fleet.nodes {
-            for _ in 0..4 {
+            // With so many requests the owner is busy, but it lets requests join its fetch.
+            for _ in 0..50 {
                 scope.spawn(|| {
                     let answer = node.get(&url, "");
                     assert_eq!((answer.status, answer.body.len()), (200, 100_000));

@@ -356,6 +356,11 @@ impl Flights {
         Boarding::Leads(flight, reader)
     }
 
+    /// Returns true if a flight (shared fetch) for the key is in progress.
+    pub(crate) fn is_fetched(&self, key: Key) -> bool {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key)
+    }
+
     /// Starts a new flight (shared fetch) for a request that no flight in progress may answer.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let (flight, reader) = self.alone(epoch);

@@ -69,7 +69,8 @@ pub(crate) async fn request(
     };
     let mut told = fleet.begin(&key.text, clock::monotonic());
     let _in_progress = NodeRequest(fleet);
-    told.is_busy &= !is_second && !wants_stored;
+    // A request that joins a fetch costs less here than a second fetch at another node.
+    told.is_busy &= !is_second && !wants_stored && !worker.shared.flights.is_fetched(key.hash);
     sender.with_progress(|progress| progress.tell(told));
     worker.counters.add(Counter::FleetServed, 1);
     if told.is_busy {
