@@ -190,6 +190,13 @@ impl Leases {
             && (self.has_ended(self.since, read) || self.others.iter().all(|name| is_known(name)))
     }
 
+    /// Returns true if all leases have ended that members got before they read the entry which was
+    /// appended at `appended`. A member that reads the entry gets a lease only after it has applied
+    /// the entry, even if others see a new record of this member earlier.
+    pub fn have_earlier_ended(&self, appended: Instant, read: Instant) -> bool {
+        self.has_ended(appended, read)
+    }
+
     /// Returns true if each listed member, and each process with a lease, attests and vouches for
     /// the log of this incarnation. Then the log lacks no acknowledged purge.
     pub fn do_all_attest(&self, incarnation: u64, read: Instant) -> bool {

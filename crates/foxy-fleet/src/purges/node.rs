@@ -419,7 +419,7 @@ impl Node {
                 // more than the waiting purges ask for.
                 for waiting in &mut self.waiting {
                     (waiting.chain, waiting.position) = (saved.chain.number, saved.chain.position);
-                    waiting.unread = None;
+                    (waiting.unread, waiting.appended) = (None, now);
                 }
             }
             self.written = self.written.max(saved.chain.written_by(&self.me));
@@ -451,8 +451,10 @@ impl Node {
             let is_here =
                 unread.is_none() && saved.chain.number == chain && saved.chain.position >= position;
             let place = Place { incarnation, chain, position };
-            let is_done =
-                is_here && last_read >= appended && leases.have_all_reached(place, last_read);
+            let is_done = is_here
+                && last_read >= appended
+                && (leases.have_all_reached(place, last_read)
+                    || leases.have_earlier_ended(appended, last_read));
             if is_done {
                 answers.extend(waiting.tickets.iter().map(|ticket| (*ticket, Ok(position))));
             }

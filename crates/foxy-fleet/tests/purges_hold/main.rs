@@ -9,8 +9,8 @@ use foxy_base::{Instant, WallTime};
 use foxy_fleet::purges::engine::{Append, Appended, LogView};
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::lease::{LeaseTerms, MemberRecord};
-use foxy_fleet::purges::node::Node;
-use foxy_proxy::cache::purge::{Order, Scope, Strength};
+use foxy_fleet::purges::node::{Node, Ticket};
+use foxy_proxy::cache::purge::{NotPurged, Order, Scope, Strength};
 use std::time::Duration;
 use world::World;
 
@@ -76,7 +76,7 @@ fn a_member_that_saves_before_it_applies_is_noticed() {
 }
 
 /// Returns what a member at the position `after` reads.
-fn view(log: &[&Append], after: u64, records: [&MemberRecord; 2]) -> LogView {
+fn view(log: &[&Append], after: u64, records: &[MemberRecord; 2]) -> LogView {
     let last = log.last().expect("an entry");
     let entries = log.iter().filter(|entry| entry.position > after);
     LogView {
@@ -85,52 +85,93 @@ fn view(log: &[&Append], after: u64, records: [&MemberRecord; 2]) -> LogView {
         count: log.len() as u64,
         last: Some(last.bytes.clone()),
         entries: entries.map(|entry| (entry.position, entry.bytes.clone())).collect(),
-        records: records.map(Clone::clone).to_vec(),
+        records: records.to_vec(),
     }
 }
 
+/// Two members that have read the beginning of the log.
+struct Pair {
+    one: Node,
+    other: Node,
+    begin: Append,
+    /// Their first records, which do not tell their place.
+    records: [MemberRecord; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let names = ["a".into(), "b".into()];
+        let [mut one, mut other] = ["a", "b"].map(|name| {
+            let me = Process { member: name.into(), run: 1 };
+            let mut node = Node::new(me, &names, TERMS, None, 1);
+            node.connected(1, Instant::ZERO);
+            node
+        });
+        let records = [&mut one, &mut other].map(|node| node.record(Instant::ZERO).expect("new"));
+        one.exchanged(&LogView::default(), Instant::ZERO);
+        let begin = append(&mut one);
+        for _ in 0..2 {
+            exchange(&mut one, &[&begin], &records, Instant::ZERO);
+            exchange(&mut other, &[&begin], &records, Instant::ZERO);
+        }
+        Self { one, other, begin, records }
+    }
+}
+
+fn append(node: &mut Node) -> Append {
+    let append = node.next_append().expect("an entry");
+    node.appended(&append, Appended::Done, Instant::ZERO);
+    append
+}
+
+fn exchange(
+    node: &mut Node,
+    log: &[&Append],
+    records: &[MemberRecord; 2],
+    now: Instant,
+) -> Vec<(Ticket, Result<u64, NotPurged>)> {
+    node.record(now);
+    node.exchanged(&view(log, node.position(), records), now);
+    node.applied(true, now);
+    node.settle()
+}
+
+const ORDER: Order = Order { scope: Scope::Tag(4), strength: Strength::Hard, at: WallTime(0) };
+
 #[test]
 fn a_purge_is_not_acknowledged_by_a_member_that_read_another_entry_in_its_place() {
-    let names = ["a".into(), "b".into()];
-    let member = |name: &str| {
-        let me = Process { member: name.into(), run: 1 };
-        let mut node = Node::new(me, &names, TERMS, None, 1);
-        node.connected(1, Instant::ZERO);
-        node
-    };
-    let (mut one, mut other) = (member("a"), member("b"));
-    let order = Order { scope: Scope::Tag(4), strength: Strength::Hard, at: WallTime(0) };
-    let exchange = |node: &mut Node, entries: &[&Append], records: [&MemberRecord; 2]| {
-        node.record(Instant::ZERO);
-        node.exchanged(&view(entries, node.position(), records), Instant::ZERO);
-        node.applied(true, Instant::ZERO);
-        node.settle()
-    };
-    let append = |node: &mut Node| {
-        let append = node.next_append().expect("an entry");
-        node.appended(&append, Appended::Done, Instant::ZERO);
-        append
-    };
-    one.record(Instant::ZERO);
-    one.exchanged(&LogView::default(), Instant::ZERO);
-    let begin = append(&mut one);
-    let mut records =
-        [one.record(Instant::ZERO), other.record(Instant::ZERO)].map(|record| record.expect("new"));
-    for node in [&mut one, &mut other] {
-        exchange(node, &[&begin], [&records[0], &records[1]]);
-        exchange(node, &[&begin], [&records[0], &records[1]]);
-    }
-    one.purge(1, vec![order]).expect("connected");
+    let Pair { mut one, mut other, begin, mut records } = Pair::new();
+    one.purge(1, vec![ORDER]).expect("connected");
     let lost = append(&mut one);
-    assert!(exchange(&mut one, &[&begin, &lost], [&records[0], &records[1]]).is_empty());
+    assert!(exchange(&mut one, &[&begin, &lost], &records, Instant::ZERO).is_empty());
     // The engine loses the entry, and the other member appends and reads its own in this place.
-    other.purge(1, vec![order]).expect("connected");
+    other.purge(1, vec![ORDER]).expect("connected");
     let instead = append(&mut other);
-    exchange(&mut other, &[&begin, &instead], [&records[0], &records[1]]);
+    exchange(&mut other, &[&begin, &instead], &records, Instant::ZERO);
     records[1] = other.record(Instant::ZERO).expect("another place");
     assert_eq!((records[1].attests, records[1].position), (Some(1), lost.position));
-    let answers = exchange(&mut one, &[&begin, &instead], [&records[0], &records[1]]);
+    let answers = exchange(&mut one, &[&begin, &instead], &records, Instant::ZERO);
     assert!(answers.is_empty(), "the other member has not applied this purge: {answers:?}");
+}
+
+#[test]
+fn a_member_that_writes_its_record_but_gets_no_answer_delays_a_purge_by_one_lease() {
+    let Pair { mut one, begin, mut records, .. } = Pair::new();
+    one.purge(1, vec![ORDER]).expect("connected");
+    let entry = append(&mut one);
+    let mut answers_at = |millis: u64, records: &[MemberRecord; 2]| {
+        let now = Instant::ZERO + Duration::from_millis(millis);
+        exchange(&mut one, &[&begin, &entry], records, now)
+    };
+    assert_eq!(answers_at(1, &records), []);
+    records[1].counter += 1;
+    assert_eq!(answers_at(400, &records), []);
+    assert_eq!(answers_at(1999, &records), []);
+    assert_eq!(
+        answers_at(2000, &records),
+        [(1, Ok(2))],
+        "no lease is left that began before the entry"
+    );
 }
 
 #[test]
