@@ -62,6 +62,8 @@ fn the_answer_names_the_part_of_each_node() {
     let at_owner = fleet.node(1).get(&url, "");
     assert!(at_owner.cache_status().starts_with("foxy-b; hit"), "{}", at_owner.head);
     assert_eq!(origin.requests(), 1);
+    let timed = |number: usize| fleet.node(number).proxy.gauges().first_bytes().count();
+    assert_eq!([timed(0), timed(1)], [0, 1], "the times of origins are without those of nodes");
 }
 
 #[test]

@@ -200,7 +200,9 @@ impl UpstreamExchange {
                     self.request.stage = Stage::Body;
                     let first_byte = clock::monotonic().since(self.started);
                     self.first_byte = Some(first_byte);
-                    self.shared.counters.first_bytes.add(first_byte);
+                    if self.node().is_none() {
+                        self.shared.counters.first_bytes.add(first_byte);
+                    }
                     return Ok(HeadEvent::Final(head, length));
                 }
                 WaitEnd::Event(_) => unreachable!("heads come first"),
