@@ -52,7 +52,7 @@ impl Fleet {
         more.extend(["--purge-from", "127.0.0.0/8", "--purge-from", "10.90.0.0/16"]);
         more.extend(["--allow-destination", "10.90.0.0/15", "--admin-token-file", &token]);
         more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
-        more.extend(["--allow-client", "10.90.0.0/16"]);
+        more.extend(["--allow-client", "127.0.0.0/8", "--allow-client", "10.90.0.0/16"]);
         let member = |node| format!("{} https://{}", NAMES[node], ground.peer(node));
         let members: Vec<_> = (0..NAMES.len()).map(member).collect();
         members.iter().for_each(|member| more.extend(["--fleet-member", member]));
