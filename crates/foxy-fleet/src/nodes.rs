@@ -157,6 +157,10 @@ impl Fleet for Nodes {
         }
     }
 
+    fn hears(&self, number: usize) {
+        self.states[number].missed_pings.store(0, Ordering::Relaxed);
+    }
+
     fn pinged(&self, number: usize, told: Told) {
         let state = &self.states[number];
         state.load.store(told.load, Ordering::Relaxed);
@@ -239,6 +243,17 @@ mod tests {
         assert_eq!(chosen(&nodes, &key, &[]), Some(1));
         let missed: Vec<_> = (0..4).map(|_| nodes.misses_ping(1)).collect();
         assert_eq!((missed, nodes.is_lost(1)), (vec![false, false, true, false], true));
+    }
+
+    #[test]
+    fn a_node_that_sends_a_body_is_not_lost_although_it_misses_pings() {
+        let nodes = nodes("a");
+        for _ in 0..10 {
+            assert!(!nodes.misses_ping(1) && !nodes.misses_ping(1));
+            nodes.hears(1);
+        }
+        let missed: Vec<_> = (0..3).map(|_| nodes.misses_ping(1)).collect();
+        assert_eq!((missed, nodes.is_lost(1)), (vec![false, false, true], true));
     }
 
     #[test]

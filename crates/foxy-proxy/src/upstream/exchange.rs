@@ -133,8 +133,7 @@ impl UpstreamExchange {
     }
 
     /// Sends the request to a node of the fleet instead of the origin. The node has more time to
-    /// answer, because it may wait for the origin.
-    /// `scheme` is the scheme of the request's URL.
+    /// answer, because it may wait for the origin. `scheme` is the scheme of the request's URL.
     pub(crate) fn sent_to_node(self, fleet: &FleetLink, number: usize, scheme: Scheme) -> Self {
         let scheme = Some(scheme);
         let route = Route::to_node(fleet, number);
@@ -200,9 +199,7 @@ impl UpstreamExchange {
                     self.request.stage = Stage::Body;
                     let first_byte = clock::monotonic().since(self.started);
                     self.first_byte = Some(first_byte);
-                    if self.node().is_none() {
-                        self.shared.counters.first_bytes.add(first_byte);
-                    }
+                    self.shared.count_first_byte(self.node(), first_byte);
                     return Ok(HeadEvent::Final(head, length));
                 }
                 WaitEnd::Event(_) => unreachable!("heads come first"),
@@ -224,7 +221,10 @@ impl UpstreamExchange {
         }
         self.request.touch();
         match self.turn().await? {
-            WaitEnd::Event(ResponseEvent::Body(bytes)) => Ok(BodyEvent::Data(bytes)),
+            WaitEnd::Event(ResponseEvent::Body(bytes)) => {
+                self.shared.hears(self.node());
+                Ok(BodyEvent::Data(bytes))
+            }
             WaitEnd::Event(ResponseEvent::Trailers(trailers)) => Ok(BodyEvent::Trailers(trailers)),
             WaitEnd::Event(ResponseEvent::End) => {
                 self.finish();

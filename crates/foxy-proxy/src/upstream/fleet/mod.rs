@@ -107,6 +107,10 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// the origin.
     fn answered(&self, number: usize, took: Option<Duration>, told: Told);
 
+    /// Records that a node has sent bytes of a body. So the node is not lost, even if pings wait
+    /// behind such bytes.
+    fn hears(&self, number: usize);
+
     /// Records the answer to a ping.
     fn pinged(&self, number: usize, told: Told);
 

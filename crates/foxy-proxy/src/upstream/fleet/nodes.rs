@@ -37,6 +37,20 @@ impl UpstreamCore {
         let handshake = timeout_at(limit, link.tls.connect(name, stream, DialedProtocol::Http2));
         Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
     }
+
+    /// Counts the time until the head of a response, unless a node of the fleet sent the response.
+    pub(crate) fn count_first_byte(&self, node: Option<usize>, took: Duration) {
+        if node.is_none() {
+            self.counters.first_bytes.add(took);
+        }
+    }
+
+    /// Records that a node, if any, has sent bytes of a body.
+    pub(crate) fn hears(&self, node: Option<usize>) {
+        if let (Some(number), Some(link)) = (node, &self.settings.fleet) {
+            link.fleet.hears(number);
+        }
+    }
 }
 
 /// Pings every other node once a second until the worker ends. Only one worker of the proxy does
