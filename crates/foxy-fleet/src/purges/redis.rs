@@ -24,6 +24,9 @@ const FIELD: &str = "e";
 /// validation of everything it stored before.
 const KEPT_ENTRIES: u64 = 100_000;
 
+/// The largest position of an entry.
+const MAX_POSITION: u64 = u64::MAX / 2;
+
 /// Redis or Valkey, through one connection.
 pub struct RedisEngine {
     client: Client,
@@ -60,9 +63,11 @@ fn id(position: u64) -> String {
     format!("{position}-0")
 }
 
+/// Reads the position in an ID. Another program may have written an ID after which no position is
+/// left.
 fn position(id: &str) -> Result<u64, EngineError> {
     let number = id.split('-').next().and_then(|number| number.parse().ok());
-    number.ok_or(EngineError::Unexpected("ID"))
+    number.filter(|position| *position <= MAX_POSITION).ok_or(EngineError::Unexpected("ID"))
 }
 
 type RawEntry = (String, Vec<Vec<u8>>);
@@ -207,5 +212,18 @@ impl Watch for RedisWatch {
         command.query::<Value>(&mut connection)?;
         self.connection = Some(connection);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_without_a_later_position_is_unusable() {
+        assert_eq!(position("7-0"), Ok(7));
+        for text in ["18446744073709551615-0", "9223372036854775808-0", "-1", "x"] {
+            assert_eq!(position(text), Err(EngineError::Unexpected("ID")), "{text}");
+        }
     }
 }

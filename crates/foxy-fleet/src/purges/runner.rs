@@ -27,6 +27,9 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 /// Pause before the next attempt to reach the engine.
 const RETRY: Duration = Duration::from_millis(100);
 const MAX_QUEUED: usize = 1024;
+/// Longest wait at the end for the thread, which an engine may hold up.
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
+const STOP_POLL: Duration = Duration::from_millis(10);
 
 /// Keeps a member's place in the log durably.
 pub trait PlaceFile: Send {
@@ -42,7 +45,7 @@ pub trait PlaceFile: Send {
 pub enum FleetNews {
     /// The engine may lose entries that it confirmed.
     NotDurable(Durability),
-    /// The engine does not answer.
+    /// The engine gives no usable answer.
     EngineAway(EngineError),
     /// The engine answers again.
     EngineBack,
@@ -149,11 +152,22 @@ impl FleetMember {
 }
 
 impl Drop for FleetMember {
+    /// Waits until the member has given its lease up. After [`STOP_PATIENCE`], leaves the thread to
+    /// the end of the process. The lease then ends by itself.
     fn drop(&mut self) {
-        // If the queue is full, this call waits for a free place. It fails only if the thread has
-        // ended.
-        let _is_sent = self.sender.send(Message::Stop);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        let limit = clock::monotonic() + STOP_PATIENCE;
+        let mut stop = Some(Message::Stop);
+        while !thread.is_finished() && clock::monotonic() < limit {
+            if let Some(message) = stop.take() {
+                stop = match self.sender.try_send(message) {
+                    Err(TrySendError::Full(message)) => Some(message),
+                    Ok(()) | Err(TrySendError::Disconnected(_)) => None,
+                };
+            }
+            std::thread::sleep(STOP_POLL);
+        }
+        if thread.is_finished() {
             let _ended = thread.join();
         }
     }
@@ -380,3 +394,7 @@ impl Driver {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

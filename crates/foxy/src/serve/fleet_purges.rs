@@ -84,8 +84,9 @@ fn report(news: FleetNews) {
         FleetNews::EngineAway(error) => (
             Level::Warning,
             format!(
-                "the fleet's engine does not answer: {error}; foxy refuses purges, and soon \
-                 validates every stored response; start the engine, or correct `fleet.engine`"
+                "the fleet's engine gives no usable answer: {error}; foxy refuses purges, and soon \
+                 validates every stored response; start or mend the engine, or correct \
+                 `fleet.engine`"
             ),
         ),
         FleetNews::EngineBack => (Level::Info, "the fleet's engine answers again".into()),
