@@ -39,12 +39,44 @@ impl From<RedisError> for EngineError {
     }
 }
 
-fn client(url: &str) -> Result<Client, EngineError> {
-    let unusable = |error: RedisError| EngineError::BadAddress(error.to_string());
-    // Without TCP_NODELAY, a request waits up to 40 ms for the acknowledgement of its beginning.
-    let tcp = TcpSettings::default().set_nodelay(true);
-    let info = url.into_connection_info().map_err(unusable)?.set_tcp_settings(tcp);
-    Client::open(info).map_err(unusable)
+/// A user and a password of a server.
+pub struct RedisCredentials {
+    user: String,
+    password: String,
+}
+
+impl RedisCredentials {
+    /// Reads `USER:PASSWORD`. An empty user means the server's default user. Returns `None` if the
+    /// colon is missing, or the text contains a control character.
+    pub fn read(text: &str) -> Option<Self> {
+        let (user, password) = text.split_once(':')?;
+        let is_sound = !text.contains(char::is_control);
+        is_sound.then(|| Self { user: user.to_owned(), password: password.to_owned() })
+    }
+}
+
+/// A server to connect to.
+pub struct RedisServer(Client);
+
+impl RedisServer {
+    /// Reads a URL such as `redis://127.0.0.1:6379/0`. `credentials` apply if the URL contains no
+    /// password.
+    ///
+    /// # Errors
+    /// The URL is unusable. The error does not repeat the URL, because it may contain a password.
+    pub fn new(url: &str, credentials: Option<&RedisCredentials>) -> Result<Self, EngineError> {
+        let unusable = |error: RedisError| EngineError::BadAddress(error.to_string());
+        // Without TCP_NODELAY, a request waits up to 40 ms for the acknowledgement of its
+        // beginning.
+        let tcp = TcpSettings::default().set_nodelay(true);
+        let info = url.into_connection_info().map_err(unusable)?.set_tcp_settings(tcp);
+        let mut login = info.redis_settings().clone();
+        if let (Some(RedisCredentials { user, password }), None) = (credentials, login.password()) {
+            login = login.set_password(password);
+            login = if user.is_empty() { login } else { login.set_username(user) };
+        }
+        Client::open(info.set_redis_settings(login)).map(Self).map_err(unusable)
+    }
 }
 
 fn connection(client: &Client) -> Result<Connection, EngineError> {
@@ -83,12 +115,9 @@ fn entry((id, fields): RawEntry) -> Result<(u64, Vec<u8>), EngineError> {
 }
 
 impl RedisEngine {
-    /// Creates an engine that connects to `url`, such as `redis://127.0.0.1:6379/0`.
-    ///
-    /// # Errors
-    /// The URL is unusable.
-    pub fn new(url: &str) -> Result<Self, EngineError> {
-        Ok(Self { client: client(url)?, connection: None })
+    /// Creates an engine that connects to `server`.
+    pub fn new(server: &RedisServer) -> Self {
+        Self { client: server.0.clone(), connection: None }
     }
 
     fn connection(&mut self) -> Result<&mut Connection, EngineError> {
@@ -191,12 +220,9 @@ pub struct RedisWatch {
 }
 
 impl RedisWatch {
-    /// Creates a watch on the log at `url`.
-    ///
-    /// # Errors
-    /// The URL is unusable.
-    pub fn new(url: &str) -> Result<Self, EngineError> {
-        Ok(Self { client: client(url)?, connection: None })
+    /// Creates a watch on the log at `server`.
+    pub fn new(server: &RedisServer) -> Self {
+        Self { client: server.0.clone(), connection: None }
     }
 }
 

@@ -2,6 +2,7 @@
 //! purges, and shows its state.
 
 use crate::failure::Failure;
+use crate::secret_file;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
@@ -10,7 +11,7 @@ use foxy_fleet::purges::engine::Durability;
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::node::ValidateCause;
 use foxy_fleet::purges::place::{NAME, StoredPlace};
-use foxy_fleet::purges::redis::{RedisEngine, RedisWatch};
+use foxy_fleet::purges::redis::{RedisCredentials, RedisEngine, RedisServer, RedisWatch};
 use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts};
 use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
 use foxy_proxy::cache::purge::Purges;
@@ -45,14 +46,14 @@ pub fn start(
         return Ok(FleetPurges(None));
     };
     let unusable = |why| Failure::Unusable(format!("`fleet.engine`: {why}"));
-    let engine = RedisEngine::new(url).map_err(unusable)?;
-    let watch = RedisWatch::new(url).map_err(unusable)?;
+    let credentials = credentials(settings)?;
+    let server = RedisServer::new(url.with_secrets(), credentials.as_ref()).map_err(unusable)?;
     let name = |text: &String| text.split(' ').next().unwrap_or(text).into();
     let parts = MemberParts {
         me: Process { member: node.as_str().into(), run: random.next_u64() },
         members: fleet.members.iter().map(name).collect(),
-        engine: Box::new(engine),
-        watch: Box::new(watch),
+        engine: Box::new(RedisEngine::new(&server)),
+        watch: Box::new(RedisWatch::new(&server)),
         local: purges.clone(),
         place: Box::new(StoredPlace(folder.map(Path::to_owned))),
         news: Box::new(report),
@@ -63,6 +64,23 @@ pub fn start(
     })?;
     purges.fleet = Some(member.keeper());
     Ok(FleetPurges(Some(member)))
+}
+
+/// Reads the credentials for the engine from the file of `fleet.engine-credentials-file`, if this
+/// setting is given.
+pub fn credentials(settings: &Settings) -> Result<Option<RedisCredentials>, Failure> {
+    settings.fleet.engine_credentials_file.as_deref().map(read_credentials).transpose()
+}
+
+fn read_credentials(path: &Path) -> Result<RedisCredentials, Failure> {
+    let refuse = |reason: String| {
+        let path = path.display();
+        Failure::Unusable(format!("{path} (fleet.engine-credentials-file): {reason}"))
+    };
+    let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
+    let text = std::str::from_utf8(content.trim_ascii_end()).ok();
+    text.and_then(RedisCredentials::read)
+        .ok_or_else(|| refuse("write one line with USER:PASSWORD or :PASSWORD".into()))
 }
 
 fn report(news: FleetNews) {

@@ -19,6 +19,11 @@ impl NoFleetPurges {
     pub const fn end(self) {}
 }
 
+/// Reads nothing.
+pub const fn credentials(_: &Settings) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// Does nothing.
 pub const fn start(
     _: &Settings,

@@ -4,7 +4,9 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
-use crate::serve::{access_log, acme, fleet, listeners, origins, otlp, parents, stores};
+use crate::serve::{
+    access_log, acme, fleet, fleet_purges, listeners, origins, otlp, parents, stores,
+};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
@@ -41,6 +43,9 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
         tls::origin_tls(&network.origin_ca, None).map_err(|f| failed("origin-ca", f)).err(),
     );
     findings.extend(fleet::open(settings).map_err(|f| failed("fleet.node", f)).err());
+    let credentials = fleet_purges::credentials(settings);
+    let key = "fleet.engine-credentials-file";
+    findings.extend(credentials.map_err(|f| failed(key, f)).err());
     findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
     findings.extend(otlp::try_out(settings).map_err(|f| failed("otlp", f)).err());
     if settings.has_certificates() {

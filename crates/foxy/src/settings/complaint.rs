@@ -70,8 +70,12 @@ impl<'a> FileLines<'a> {
 }
 
 /// Returns the line with `*` in place of a password in a URL: everything from the first quote to
-/// the last `@` becomes `*`.
+/// the last `@` becomes `*`. The same applies to everything after `pass=`.
 pub fn without_credentials(line: &str) -> String {
+    if let Some((before, secret)) = line.split_once("pass=") {
+        let hidden = "*".repeat(secret.chars().count());
+        return format!("{}pass={hidden}", without_credentials(before));
+    }
     let Some((before, after)) = line.rsplit_once('@') else { return without_odd_authority(line) };
     let start = before.find(['"', '\'']).map_or(0, |at| at + 1);
     let hidden = "*".repeat(before[start..].chars().count());
@@ -87,7 +91,7 @@ fn without_odd_authority(line: &str) -> String {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = match authority.split_once(':') {
         None => true,
-        Some((host, port)) => host.starts_with('[') || is_port(port),
+        Some((host, port)) => host.starts_with('[') || (!host.is_empty() && is_port(port)),
     };
     if is_plain {
         return line.to_owned();
@@ -161,6 +165,8 @@ mod tests {
         for (line, shown) in [
             (r#"parent = "http://user:SECRET""#, r#"parent = "http://***********""#),
             (r#"parent = "http://u:S%40a:1/""#, r#"parent = "http://*********/""#),
+            (r#"engine = "redis://:123456""#, r#"engine = "redis://*******""#),
+            (r#"engine = "unix:///a?pass=x&db=1""#, r#"engine = "unix:///a?pass=*******""#),
             (r#"parent = "http://[::1]:3128""#, r#"parent = "http://[::1]:3128""#),
             (r#"parent = "http://a.test:3128""#, r#"parent = "http://a.test:3128""#),
         ] {

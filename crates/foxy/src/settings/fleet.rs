@@ -2,6 +2,46 @@
 
 use super::complaint::Complaint;
 use super::rows::{FleetChapter, Settings, Written};
+use std::fmt;
+use std::str::FromStr;
+
+/// The URL of a fleet's engine. `Display` and `Debug` hide credentials and parameters.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EngineUrl(String);
+
+impl EngineUrl {
+    /// Returns the whole URL, which may contain a password.
+    #[cfg(feature = "fleet")]
+    pub fn with_secrets(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for EngineUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        check_engine(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for EngineUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (url, parameters) =
+            self.0.split_once('?').map_or((&*self.0, ""), |(url, _)| (url, "?***"));
+        match (url.split_once("://"), url.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => write!(f, "{scheme}://***@{host}{parameters}"),
+            _ => write!(f, "{url}{parameters}"),
+        }
+    }
+}
+
+impl fmt::Debug for EngineUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EngineUrl({self})")
+    }
+}
 
 /// Reads a member of a fleet.
 #[cfg(feature = "fleet")]
@@ -17,17 +57,18 @@ pub fn member_name(text: &str) -> Result<String, String> {
     read.map(|id| id.to_string()).map_err(|error| format!("{text:?}: {error}"))
 }
 
-/// Reads the URL of an engine.
+/// Checks the URL of an engine. The error does not repeat the URL.
 #[cfg(feature = "fleet")]
-pub fn engine(text: &str) -> Result<String, String> {
-    let checked = foxy_fleet::purges::redis::RedisEngine::new(text);
-    checked.map(|_| text.to_owned()).map_err(|error| error.to_string())
+fn check_engine(text: &str) -> Result<(), String> {
+    let checked = foxy_fleet::purges::redis::RedisServer::new(text, None);
+    let remedy = "write a URL such as redis://127.0.0.1:6379";
+    checked.map(|_| ()).map_err(|error| format!("{error}; {remedy}"))
 }
 
 /// Without the feature, foxy refuses every fleet later.
 #[cfg(not(feature = "fleet"))]
-pub fn engine(text: &str) -> Result<String, String> {
-    Ok(text.to_owned())
+fn check_engine(_: &str) -> Result<(), String> {
+    Ok(())
 }
 
 /// Without the feature, foxy refuses every fleet later.
@@ -68,12 +109,15 @@ pub fn complaint(settings: &Settings, written: &Written) -> Option<Complaint> {
         ("fleet.ca", !fleet.ca.is_empty()),
     ];
     let find = |wanted: bool| needed.iter().find(|(_, is_given)| *is_given == wanted);
+    let alone = |key, needed| (key, format!("`{key}` does nothing without `{needed}`"));
+    let credentials = "fleet.engine-credentials-file";
     let (key, message) = match (&fleet.node, find(true), find(false)) {
-        (None, None, _) if fleet.engine.is_none() => return None,
-        (None, None, _) => {
-            ("fleet.engine", "`fleet.engine` does nothing without `fleet.node`".to_owned())
+        _ if fleet.engine.is_none() && fleet.engine_credentials_file.is_some() => {
+            alone(credentials, "fleet.engine")
         }
-        (None, Some((key, _)), _) => (*key, format!("`{key}` does nothing without `fleet.node`")),
+        (None, None, _) if fleet.engine.is_none() => return None,
+        (None, None, _) => alone("fleet.engine", "fleet.node"),
+        (None, Some((key, _)), _) => alone(*key, "fleet.node"),
         (Some(_), _, Some((missing, _))) => {
             ("fleet.node", format!("`fleet.node` needs `{missing}`; give it (docs/fleet.md)"))
         }

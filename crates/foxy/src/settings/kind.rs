@@ -1,6 +1,7 @@
 //! Types for a row in the table of settings: key, flag, default and documentation. A row also has
 //! the kind of value, such as a size or a list of addresses.
 
+use super::fleet::EngineUrl;
 use super::listen_address::ListenAddress;
 use super::rows::Written;
 use super::squid::CacheDir;
@@ -109,6 +110,7 @@ pub enum Kind {
     Files(Slot<Vec<PathBuf>>),
     NameServers(Slot<Vec<SocketAddr>>),
     Origin(Slot<OriginServer>),
+    Engine(Slot<EngineUrl>),
     Parents(Slot<Vec<Parent>>),
     NoProxies(Slot<Vec<NoProxy>>),
     Codings(Slot<Vec<Coding>>),
@@ -213,6 +215,7 @@ impl Kind {
             Self::Files(_) => list("FILE", "/etc/foxy/a.pem"),
             Self::NameServers(_) => list("ADDRESS[:PORT]", "192.0.2.53"),
             Self::Origin(_) => one("URL", "http://127.0.0.1:8080"),
+            Self::Engine(_) => one("URL", "redis://127.0.0.1:6379"),
             Self::Parents(_) => list("URL|off", "http://proxy.example:3128"),
             Self::NoProxies(_) => list("HOST", "example.org"),
             Self::Codings(_) => list("CODING", "zstd"),

@@ -17,6 +17,7 @@ pub struct Fleet {
     folder: TempDir,
     engine: String,
     pub ground: Arc<Ground>,
+    more: Vec<String>,
     pub nodes: Vec<Option<Foxy>>,
 }
 
@@ -28,10 +29,16 @@ impl Fleet {
 
     /// Starts three nodes, and waits until each has a lease.
     pub fn start_on(ground: Arc<Ground>, redis: &Redis) -> Self {
+        Self::start_with(ground, redis.url(), &[])
+    }
+
+    /// Starts three nodes with this URL of the engine and with more arguments.
+    pub fn start_with(ground: Arc<Ground>, engine: String, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         write_certificates(folder.path());
+        let more = more.iter().map(|&word| word.to_owned()).collect();
         let nodes = NAMES.map(|_| None).into_iter().collect();
-        let mut fleet = Self { folder, engine: redis.url(), ground, nodes };
+        let mut fleet = Self { folder, engine, ground, more, nodes };
         (0..NAMES.len()).for_each(|node| fleet.begin(node));
         fleet.wait_for_leases();
         fleet
@@ -53,6 +60,7 @@ impl Fleet {
         more.extend(["--allow-destination", "10.90.0.0/15", "--admin-token-file", &token]);
         more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
         more.extend(["--allow-client", "127.0.0.0/8", "--allow-client", "10.90.0.0/16"]);
+        more.extend(self.more.iter().map(String::as_str));
         let member = |node| format!("{} https://{}", NAMES[node], ground.peer(node));
         let members: Vec<_> = (0..NAMES.len()).map(member).collect();
         members.iter().for_each(|member| more.extend(["--fleet-member", member]));

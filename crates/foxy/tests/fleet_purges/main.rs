@@ -6,12 +6,14 @@
 //! network namespaces of their own, or says that it cannot.
 
 mod checker;
+mod engine_password;
 mod faulty;
 mod fleet;
 mod ground;
 mod plan;
 mod random_run;
 mod redis;
+mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod versions;

@@ -1,6 +1,6 @@
 //! Settings of the chapter "Fleet".
 
-use super::super::fleet::{engine, member, member_name};
+use super::super::fleet::{EngineUrl, member, member_name};
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
 use std::path::PathBuf;
@@ -19,8 +19,13 @@ settings! {
 
     /// URL of the Redis or Valkey server that orders the purges of all nodes. `rediss://` means
     /// TLS.
-    engine: optional String = "fleet.engine" flag "fleet-engine",
-        text(engine, "URL", "redis://127.0.0.1:6379"), Nothing("each node purges alone");
+    engine: optional EngineUrl = "fleet.engine" flag "fleet-engine",
+        Engine, Nothing("each node purges alone");
+
+    /// File with `USER:PASSWORD` or `:PASSWORD`, if `fleet.engine` contains no password. foxy reads
+    /// it like `parent-credentials-file`.
+    engine_credentials_file: optional PathBuf = "fleet.engine-credentials-file"
+        flag "fleet-engine-credentials-file", File, Nothing("only the password in `fleet.engine`");
 
     /// Addresses where other nodes connect.
     listen: given Vec<ListenAddress> = "fleet.listen" flag "fleet-listen", Listen, Fixed("off");

@@ -1,0 +1,85 @@
+//! Tests that foxy never shows the password of the engine, and that a file may contain it.
+
+use crate::fleet::Fleet;
+use crate::redis;
+use crate::support::commands::foxy;
+use crate::support::write_secret;
+
+const SECRET: &str = "s3cret";
+
+#[test]
+fn foxy_check_never_shows_the_password_of_the_engine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, credentials) = (folder.path().join("foxy.toml"), folder.path().join("credentials"));
+    write_secret(&credentials, "s3cret");
+    let from_file = format!("engine-credentials-file = {:?}", credentials.display().to_string());
+    for (engine, more, expected) in [
+        ("redis://:s3cret@a.test", "", "engine = \"redis://***@a.test\""),
+        ("rediss://u:s3cret@a.test:1/2", "", "engine = \"rediss://***@a.test:1/2\""),
+        ("unix:///run/redis?pass=s3cret&db=1", "", "engine = \"unix:///run/redis?***\""),
+        ("http://:s3cret@a.test", "", "write a URL such as redis://127.0.0.1:6379"),
+        ("redis://:s3cret@a.test/s3cret", "", "Invalid database number"),
+        ("redis://a.test:s3cret", "", "write a URL such as redis://127.0.0.1:6379"),
+        ("redis://a.test", &from_file, "write one line with USER:PASSWORD or :PASSWORD"),
+    ] {
+        std::fs::write(&path, format!("[fleet]\nengine = \"{engine}\"\n{more}\n{REST}"))
+            .expect("written");
+        let file = path.to_str().expect("UTF-8");
+        for arguments in [&["check", file][..], &["check", "--json", file]] {
+            let (_, out, err) = foxy(arguments);
+            let said = format!("{}{err}", out.replace("\\\"", "\""));
+            let is_shown = said.contains(expected) || arguments.len() == 3;
+            assert!(is_shown && !said.contains(SECRET), "{engine}: {said}");
+        }
+    }
+}
+
+/// The other settings of a fleet. The files do not exist, so `foxy check` reports them.
+const REST: &str = r#"node = "a"
+members = "a https://127.0.0.1:3130"
+listen = "127.0.0.1:3130"
+certificate = "/nonexistent"
+key = "/nonexistent"
+ca = "/nonexistent"
+"#;
+
+#[test]
+fn a_running_node_never_shows_the_password_of_the_engine() {
+    let Some(mut redis) = redis("the password of a fleet's engine") else { return };
+    assert_eq!(redis.run(&["CONFIG", "SET", "requirepass", SECRET]), "+OK");
+    let url = format!("redis://:{SECRET}@{}", redis.address);
+    let mut fleet = Fleet::start_with(url, &[]);
+    redis.kill();
+    let node = fleet.nodes[0].as_mut().expect("a node");
+    node.report_containing("the fleet's engine does not answer");
+    let admin = node.admin.to_string();
+    let mut shown = node.welcome.clone();
+    for path in ["/metrics", "/healthz", "/data/fleet", "/data/settings", "/data/live"] {
+        shown += &node.admin(path).body;
+    }
+    for more in [&[][..], &["--json"]] {
+        let (_, out, err) = foxy(&[&["fleet", "status", "--admin", &admin], more].concat());
+        shown += &(out + &err);
+    }
+    assert!(shown.contains(&format!("redis://***@{}", redis.address)), "{shown}");
+    let answer = fleet.purge(0, "http://a.test/");
+    shown += &format!("{answer:?}");
+    let node = fleet.nodes[0].take().expect("a node");
+    node.signal("TERM");
+    shown += &node.wait().1;
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+#[test]
+fn the_password_of_the_engine_comes_from_a_file() {
+    let Some(redis) = redis("the password of a fleet's engine in a file") else { return };
+    assert_eq!(redis.run(&["CONFIG", "SET", "requirepass", SECRET]), "+OK");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("credentials");
+    for text in [format!(":{SECRET}\n"), format!("default:{SECRET}")] {
+        write_secret(&path, &text);
+        let file = path.to_str().expect("UTF-8");
+        let fleet = Fleet::start_with(redis.url(), &["--fleet-engine-credentials-file", file]);
+        fleet.wait_for_leases();
+    }
+}
