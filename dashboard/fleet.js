@@ -8,7 +8,8 @@ const REFRESH = 2000;
 
 function state(node) {
   if (node.is_own) return "this node";
-  return node.is_lost ? "lost" : "works";
+  if (node.is_lost) return "lost";
+  return node.differs ? "works, other settings" : "works";
 }
 
 function nodeTable(nodes) {

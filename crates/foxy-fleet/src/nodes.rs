@@ -6,8 +6,9 @@ use crate::rendezvous::Rendezvous;
 use crate::times::RecentTimes;
 use foxy_base::Instant;
 use foxy_proxy::upstream::fleet::{ChosenNode, Fleet, FleetNode, Told};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A node is never busy if it answers at most this number of requests of other nodes at a time.
 const NEVER_BUSY: u32 = 64;
@@ -31,6 +32,8 @@ pub struct Nodes {
     /// Number of requests of other nodes in progress.
     load: AtomicU32,
     hot_rate: u32,
+    /// Hash of this node's settings that must be equal on all nodes. 0 if unknown.
+    settings: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +43,10 @@ struct NodeState {
     missed_pings: AtomicU32,
     load: AtomicU32,
     times: RecentTimes,
+    /// Hash of the node's settings that must be equal on all nodes. 0 if unknown.
+    settings: AtomicU64,
+    /// Whether [`Nodes::new_differences`] has returned the node for its settings.
+    is_reported: AtomicBool,
 }
 
 /// The state of a node, for the operator.
@@ -51,6 +58,8 @@ pub struct NodeStatus {
     pub is_own: bool,
     /// True if the node accepts no connections or answers no pings.
     pub is_lost: bool,
+    /// True if settings that must be equal on all nodes differ from this node's settings.
+    pub differs: bool,
     /// Share of the keys that the node owns now, from 0 to 1.
     pub share: f64,
     /// Number of requests of other nodes in progress at the node.
@@ -77,8 +86,36 @@ impl Nodes {
             rates: KeyRates::default(),
             load: AtomicU32::new(0),
             hot_rate,
+            settings: AtomicU64::new(0),
             members,
         }
+    }
+
+    /// Sets the settings that must be equal on all nodes. Names and weights of the members always
+    /// belong to them.
+    pub fn set_settings(&self, settings: &str) {
+        let word = |member: &Member| format!("{} {}\n", member.id, member.weight);
+        let mut members: Vec<_> = self.members.all().iter().map(word).collect();
+        members.sort();
+        let hash = xxh3_64((members.concat() + settings).as_bytes());
+        self.settings.store(hash.max(1), Ordering::Relaxed);
+    }
+
+    /// Returns the nodes whose settings began to differ since the last call.
+    pub fn new_differences(&self) -> Vec<&Member> {
+        let all = self.members.all().iter().enumerate();
+        let is_new = |number: usize| {
+            let differs = self.differs(number);
+            let was_reported = self.states[number].is_reported.swap(differs, Ordering::Relaxed);
+            differs && !was_reported
+        };
+        all.filter(|(number, _)| is_new(*number)).map(|(_, member)| member).collect()
+    }
+
+    fn differs(&self, number: usize) -> bool {
+        let (own, other) = (&self.settings, &self.states[number].settings);
+        let [own, other] = [own, other].map(|hash| hash.load(Ordering::Relaxed));
+        own != 0 && other != 0 && own != other
     }
 
     /// Returns the members.
@@ -100,6 +137,7 @@ impl Nodes {
                 member: member.clone(),
                 is_own,
                 is_lost: !works(number),
+                differs: self.differs(number),
                 share: if works(number) { share } else { 0.0 },
                 load: if is_own { self.load() } else { state.load.load(Ordering::Relaxed) },
                 p99: state.times.p99(),
@@ -164,6 +202,7 @@ impl Fleet for Nodes {
     fn pinged(&self, number: usize, told: Told) {
         let state = &self.states[number];
         state.load.store(told.load, Ordering::Relaxed);
+        state.settings.store(told.settings.unwrap_or(0), Ordering::Relaxed);
         state.missed_pings.store(0, Ordering::Relaxed);
         state.is_lost.store(false, Ordering::Relaxed);
     }
@@ -180,7 +219,7 @@ impl Fleet for Nodes {
     fn begin(&self, key: &[u8], now: Instant) -> Told {
         let load = self.load.fetch_add(1, Ordering::Relaxed) + 1;
         let rate = self.rates.note(key, now);
-        Told { load, rate, is_busy: self.is_busy(load), has_failed: false }
+        Told { load, rate, is_busy: self.is_busy(load), ..Told::default() }
     }
 
     fn end(&self) {
@@ -189,6 +228,10 @@ impl Fleet for Nodes {
 
     fn load(&self) -> u32 {
         self.load.load(Ordering::Relaxed)
+    }
+
+    fn settings_hash(&self) -> Option<u64> {
+        Some(self.settings.load(Ordering::Relaxed)).filter(|hash| *hash != 0)
     }
 
     fn hot_rate(&self) -> u32 {
@@ -257,6 +300,25 @@ mod tests {
     }
 
     #[test]
+    fn a_node_with_other_settings_is_shown_and_reported_once() {
+        let [a, b] = ["a", "b"].map(nodes);
+        let tell = |text: &str| {
+            b.set_settings(text);
+            a.pinged(1, Told { settings: b.settings_hash(), ..Told::default() });
+            let reported: Vec<_> = a.new_differences().iter().map(|it| it.id.as_str()).collect();
+            (a.status()[1].differs, reported)
+        };
+        assert_eq!(tell("rule 2"), (false, vec![]), "unknown");
+        a.set_settings("rule 1");
+        assert_eq!(tell("rule 2"), (true, vec!["b"]));
+        assert_eq!(tell("rule 3"), (true, vec![]));
+        assert_eq!(tell("rule 1"), (false, vec![]));
+        assert_eq!(tell("rule 2"), (true, vec!["b"]));
+        a.pinged(1, Told::default());
+        assert!(!a.status()[1].differs, "an older foxy tells no hash");
+    }
+
+    #[test]
     fn patience_is_twice_the_p99_but_at_least_the_lower_limit() {
         let nodes = nodes("a");
         let key = key(&nodes, 1, 2);
@@ -283,7 +345,7 @@ mod tests {
         let nodes = nodes("a");
         let begun = (0..=NEVER_BUSY).map(|_| nodes.begin(b"key", Instant::ZERO)).last();
         let load = NEVER_BUSY + 1;
-        assert_eq!(begun, Some(Told { load, rate: load, is_busy: true, has_failed: false }));
+        assert_eq!(begun, Some(Told { load, rate: load, is_busy: true, ..Told::default() }));
         nodes.end();
         assert_eq!(nodes.load(), NEVER_BUSY);
     }

@@ -19,35 +19,50 @@ use foxy_testkit::store::Records;
 use foxy_testkit::wait::until;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A store in memory that never fails.
+/// Time that a slow store needs for a look-up.
+pub const SLOW: Duration = Duration::from_secs(15);
+
+/// A store in memory that never fails, but can be slow.
 #[derive(Default)]
-pub struct MapStore(Records);
+pub struct MapStore {
+    records: Records,
+    pub is_slow: AtomicBool,
+}
 
 impl MapStore {
     pub fn len(&self) -> usize {
-        self.0.count()
+        self.records.count()
     }
 }
 
 impl ObjectStore for MapStore {
     fn get(&self, key: Key, reply: Reply) {
-        reply(self.0.get(key));
+        let answer = self.records.get(key);
+        if !self.is_slow.load(Ordering::Relaxed) {
+            return reply(answer);
+        }
+        std::thread::spawn(move || {
+            std::thread::sleep(SLOW);
+            reply(answer);
+        });
     }
 
     fn lacks(&self, key: Key) -> bool {
-        matches!(self.0.get(key), Answer::Absent(_))
+        let is_slow = self.is_slow.load(Ordering::Relaxed);
+        !is_slow && matches!(self.records.get(key), Answer::Absent(_))
     }
 
     fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
-        reply(self.0.put(key, record));
+        reply(self.records.put(key, record));
     }
 
     fn remove(&self, key: Key, reply: Reply) {
-        reply(self.0.remove(key));
+        reply(self.records.remove(key));
     }
 }
 
@@ -125,8 +140,10 @@ fn start(
     let members = Members::new(members.to_vec(), &name.parse().expect("a name")).expect("a fleet");
     let nodes = Arc::new(Nodes::new(members, hot_rate));
     let certificate = authority.sign(&[name]);
-    let fleet =
-        Some(FleetLink { fleet: Arc::clone(&nodes) as _, tls: link_tls(&certificate, authority) });
+    let fleet = Some(FleetLink {
+        fleet: Arc::clone(&nodes) as _,
+        tls: link_tls(&certificate, authority).into(),
+    });
     let mut settings = ProxySettings {
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
         node_tls: Some(node_tls(&certificate, authority)),

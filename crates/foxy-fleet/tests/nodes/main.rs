@@ -2,4 +2,5 @@
 
 mod bench;
 mod owners;
+mod slow;
 mod strangers;

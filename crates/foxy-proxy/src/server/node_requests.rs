@@ -108,7 +108,8 @@ async fn pong(
     sender: &mut Sender<'_>,
     options: AnswerOptions,
 ) -> Result<Answered, Aborted> {
-    let told = Told { load: fleet.load(), ..Told::default() };
+    let (load, settings) = (fleet.load(), fleet.settings_hash());
+    let told = Told { load, settings, ..Told::default() };
     sender.with_progress(|progress| progress.tell(told));
     let outcome = CacheStatus::Local { detail: "ping" };
     answer::local(sender, options, ResponseHead::new(200), outcome, Bytes::new()).await

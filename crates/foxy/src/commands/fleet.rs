@@ -43,12 +43,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn text(status: &Value) -> Option<String> {
     let nodes = status["nodes"].as_array()?;
     let mut text =
-        String::from("node             address                  state  keys  load    p99\n");
+        String::from("node             address                  state   keys  load    p99\n");
     for node in nodes {
         let word = |key: &str| node[key].as_str().unwrap_or_default();
         let state = match (node["is_own"].as_bool(), node["is_lost"].as_bool()) {
             (Some(true), _) => "own",
             (_, Some(true)) => "lost",
+            _ if node["differs"] == true => "differs",
             _ => "works",
         };
         let share = node["share"].as_f64().unwrap_or_default() * 100.0;
@@ -56,7 +57,7 @@ fn text(status: &Value) -> Option<String> {
         let p99 = p99.map_or_else(|| "-".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3));
         let load = node["load"].as_u64().unwrap_or_default();
         let (name, address) = (word("name"), word("address"));
-        writeln!(text, "{name:<16} {address:<24} {state:<6} {share:3.0} % {load:>5} {p99:>6}")
+        writeln!(text, "{name:<16} {address:<24} {state:<7} {share:3.0} % {load:>5} {p99:>6}")
             .expect("a String takes all");
     }
     let counts = status["counters"].as_object()?;
@@ -75,15 +76,16 @@ mod tests {
     fn the_nodes_are_shown_with_their_states() {
         let node = |name: &str, is_own: bool, is_lost: bool| {
             json!({ "name": name, "address": "10.0.0.1:3130", "is_own": is_own, "is_lost": is_lost,
-                    "share": 0.5, "load": 7, "p99_seconds": 0.0012 })
+                    "differs": true, "share": 0.5, "load": 7, "p99_seconds": 0.0012 })
         };
         let status = json!({
-            "nodes": [node("a", true, false), node("b", false, true)],
+            "nodes": [node("a", true, false), node("b", false, true), node("c", false, false)],
             "counters": { "fleet_requests": 12 },
         });
         let text = text(&status).expect("a fleet");
-        assert!(text.contains("own     50 %     7 1.2 ms"), "{text}");
-        assert!(text.contains("lost    50 %"), "{text}");
+        assert!(text.contains("own      50 %     7 1.2 ms"), "{text}");
+        assert!(text.contains("lost     50 %"), "{text}");
+        assert!(text.contains("differs  50 %"), "{text}");
         assert!(text.ends_with("fleet_requests           12"), "{text}");
         assert_eq!(super::text(&json!({ "nodes": null, "counters": {} })), None);
     }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::serve::activation::Purpose;
+use crate::serve::fleet::FleetView;
 use crate::serve::listeners::{OpenSockets, ProxyListeners, address_of};
 use crate::serve::opening::{self, DepartedProxy, Extra, RunningProxy};
 use crate::serve::process;
@@ -86,6 +87,16 @@ impl Operator {
         Ok(Self { served, parts })
     }
 
+    /// Reads changed certificates, and compares the settings of a fleet's nodes.
+    fn look_again(&self) {
+        let running = &self.served.running;
+        let renewed = running.certificates.as_ref().and_then(ReloadableTls::renew);
+        report_certificates(renewed, "the files have changed");
+        let Some(fleet) = &running.fleet else { return };
+        report_certificates(fleet.renew(), "the files have changed, for the fleet");
+        fleet.compare(&self.parts.reloader.rules_and_origins());
+    }
+
     /// Operates the proxy until foxy stops.
     pub async fn run(mut self) -> Result<(), Failure> {
         loop {
@@ -99,9 +110,7 @@ impl Operator {
                     None => return Ok(()),
                 },
                 () = tokio::time::sleep(CERTIFICATE_LOOK_INTERVAL) => {
-                    let certificates = self.served.running.certificates.as_ref();
-                    let renewed = certificates.and_then(ReloadableTls::renew);
-                    report_certificates(renewed, "the files have changed");
+                    self.look_again();
                     continue;
                 }
             };
@@ -113,6 +122,8 @@ impl Operator {
                     reopen_log(&self.served.running, "SIGHUP");
                     let certificates = self.served.running.certificates.as_ref();
                     report_certificates(certificates.map(ReloadableTls::reload), "SIGHUP");
+                    let fleet = self.served.running.fleet.as_ref();
+                    report_certificates(fleet.map(FleetView::reload), "SIGHUP, for the fleet");
                     if let Some(keeper) = &self.served.status.acme {
                         keeper.try_again();
                     }

@@ -126,6 +126,14 @@ impl Reloader {
         self.current.borrow().file.clone()
     }
 
+    /// Returns the texts of all rules and origins, which must be equal on all nodes of a fleet.
+    /// foxy shows this text to nobody: it contains secrets.
+    pub fn rules_and_origins(&self) -> String {
+        let current = self.current.borrow();
+        let text = |texts: TableTexts<'_>| format!("{} {}\n", texts.name, texts.whole);
+        current.rules().chain(current.origins()).map(text).collect()
+    }
+
     /// Applies later reloads to another proxy of this process, which already has the current
     /// settings.
     pub fn switch(&self, handle: ProxyHandle) {

@@ -1,11 +1,17 @@
 //! Tests that foxy never shows the password of the engine, and that a file may contain it.
 
 use crate::fleet::Fleet;
+use crate::ground::Ground;
 use crate::redis;
 use crate::support::commands::foxy;
 use crate::support::write_secret;
+use std::sync::Arc;
 
 const SECRET: &str = "s3cret";
+
+fn loopback() -> Arc<Ground> {
+    Arc::new(Ground::loopback())
+}
 
 #[test]
 fn foxy_check_never_shows_the_password_of_the_engine() {
@@ -18,7 +24,7 @@ fn foxy_check_never_shows_the_password_of_the_engine() {
         ("rediss://u:s3cret@a.test:1/2", "", "engine = \"rediss://***@a.test:1/2\""),
         ("unix:///run/redis?pass=s3cret&db=1", "", "engine = \"unix:///run/redis?***\""),
         ("http://:s3cret@a.test", "", "write a URL such as redis://127.0.0.1:6379"),
-        ("redis://:s3cret@a.test/s3cret", "", "Invalid database number"),
+        ("redis://:s3cret@a.test/x", "", "Invalid database number"),
         ("redis://a.test:s3cret", "", "write a URL such as redis://127.0.0.1:6379"),
         ("redis://a.test", &from_file, "write one line with USER:PASSWORD or :PASSWORD"),
     ] {
@@ -48,7 +54,7 @@ fn a_running_node_never_shows_the_password_of_the_engine() {
     let Some(mut redis) = redis("the password of a fleet's engine") else { return };
     assert_eq!(redis.run(&["CONFIG", "SET", "requirepass", SECRET]), "+OK");
     let url = format!("redis://:{SECRET}@{}", redis.address);
-    let mut fleet = Fleet::start_with(url, &[]);
+    let mut fleet = Fleet::start_with(loopback(), url, &[]);
     redis.kill();
     let node = fleet.nodes[0].as_mut().expect("a node");
     node.report_containing("the fleet's engine does not answer");
@@ -79,7 +85,8 @@ fn the_password_of_the_engine_comes_from_a_file() {
     for text in [format!(":{SECRET}\n"), format!("default:{SECRET}")] {
         write_secret(&path, &text);
         let file = path.to_str().expect("UTF-8");
-        let fleet = Fleet::start_with(redis.url(), &["--fleet-engine-credentials-file", file]);
+        let fleet =
+            Fleet::start_with(loopback(), redis.url(), &["--fleet-engine-credentials-file", file]);
         fleet.wait_for_leases();
     }
 }

@@ -5,6 +5,7 @@ use crate::redis::Redis;
 use crate::support::{Foxy, Response, command, request, write_secret};
 use foxy_testkit::wait::until;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -46,6 +47,11 @@ impl Fleet {
 
     /// Starts a node, which need not have a lease yet.
     pub fn begin(&mut self, number: usize) {
+        self.begin_with(number, None);
+    }
+
+    /// Starts a node. Its list of members has another weight for the member `heavier`.
+    pub fn begin_with(&mut self, number: usize, heavier: Option<usize>) {
         let (folder, ground) = (self.folder.path(), &self.ground);
         let file = |name: &str| folder.join(name).display().to_string();
         let name = NAMES[number];
@@ -61,11 +67,32 @@ impl Fleet {
         more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
         more.extend(["--allow-client", "127.0.0.0/8", "--allow-client", "10.90.0.0/16"]);
         more.extend(self.more.iter().map(String::as_str));
-        let member = |node| format!("{} https://{}", NAMES[node], ground.peer(node));
+        let member = |node| {
+            let weight = if heavier == Some(node) { 2 } else { 1 };
+            format!("{} https://{} weight={weight}", NAMES[node], ground.peer(node))
+        };
         let members: Vec<_> = (0..NAMES.len()).map(member).collect();
         members.iter().for_each(|member| more.extend(["--fleet-member", member]));
         let start = command(&folder.join(name), &more);
         self.nodes[number] = Some(Foxy::ready(ground.command(number, start)));
+    }
+
+    /// Replaces the files of all certificates, and of their authority.
+    pub fn write_new_certificates(&self) {
+        write_certificates(self.folder.path());
+    }
+
+    /// Makes the certificate's file of a node unusable.
+    pub fn spoil_certificate(&self, number: usize) {
+        let path = self.folder.path().join(format!("{}.pem", NAMES[number]));
+        std::fs::write(path, "nothing").expect("written");
+    }
+
+    /// Returns a fact about a node, as the first node shows it.
+    pub fn fact(&self, number: usize, name: &str) -> bool {
+        let body = self.node(0).admin("/data/fleet").body;
+        let status: Value = serde_json::from_str(&body).expect("JSON");
+        status["nodes"][number][name].as_bool().expect("a fact")
     }
 
     pub fn node(&self, number: usize) -> &Foxy {

@@ -6,6 +6,7 @@
 //! network namespaces of their own, or says that it cannot.
 
 mod checker;
+mod differences;
 mod engine_password;
 mod faulty;
 mod fleet;

@@ -1,10 +1,10 @@
 //! Tests an engine and a node that accept connections but do not answer.
 
-use crate::fleet::{Fleet, Versions, version};
+use crate::fleet::Fleet;
 use crate::redis;
+use crate::versions::{Versions, version};
 use foxy_base::clock;
 use foxy_testkit::wait::until;
-use serde_json::Value;
 use std::time::Duration;
 
 /// Time limit of an answer while a node is silent. Slow machines need most of it.
@@ -14,19 +14,13 @@ fn is_in_time(begun: foxy_base::Instant) -> bool {
     clock::monotonic().since(begun) < LIMIT
 }
 
-fn is_lost(fleet: &Fleet, number: usize) -> bool {
-    let status: Value =
-        serde_json::from_str(&fleet.node(0).admin("/data/fleet").body).expect("JSON");
-    status["nodes"][number]["is_lost"].as_bool().expect("a node")
-}
-
 #[test]
 fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time() {
     let Some(redis) = redis("a silent engine of a fleet") else { return };
     let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
     let url = origin.url("/x");
     fleet.warm(&url);
-    assert_eq!(redis.run(&["CLIENT", "PAUSE", "600000", "ALL"]), "+OK");
+    redis.signal("STOP");
     let begun = clock::monotonic();
     let newest = origin.change("/x");
     let answer = fleet.purge(0, &url);
@@ -40,7 +34,7 @@ fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time() {
         assert_eq!(version(&node.get(&url)), Some(newest), "validated");
         assert!(is_in_time(begun));
     }
-    assert_eq!(redis.run(&["CLIENT", "UNPAUSE"]), "+OK");
+    redis.signal("CONT");
     fleet.wait_for_leases();
     fleet.warm(&url);
     let newest = origin.change("/x");
@@ -61,7 +55,7 @@ fn a_silent_node_costs_no_client_an_answer_and_is_found_by_pings() {
         let answer = fleet.node(0).get(url);
         assert!(answer.status == 200 && is_in_time(begun), "{answer:?}");
     }
-    until("a lost node", || is_lost(&fleet, 2).then_some(()));
+    until("a lost node", || fleet.fact(2, "is_lost").then_some(()));
     let begun = clock::monotonic();
     let newest = origin.change("/0");
     let answer = fleet.purge(0, &urls[0]);
@@ -71,6 +65,6 @@ fn a_silent_node_costs_no_client_an_answer_and_is_found_by_pings() {
     for _ in 0..5 {
         assert_eq!(version(&fleet.node(2).get(&urls[0])), Some(newest), "not stale after a pause");
     }
-    until("the node's return", || (!is_lost(&fleet, 2)).then_some(()));
+    until("the node's return", || (!fleet.fact(2, "is_lost")).then_some(()));
     fleet.wait_for_leases();
 }

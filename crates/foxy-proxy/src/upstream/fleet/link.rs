@@ -1,6 +1,7 @@
 //! The fleet of this node (`upstream::fleet`), with the TLS settings for connections to its nodes.
 
 use crate::core::counters::{Counter, Counters};
+use crate::core::live::Live;
 use crate::upstream::fleet::Fleet;
 use crate::upstream::tls::OriginTls;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ pub struct FleetLink {
     /// The members.
     pub fleet: Arc<dyn Fleet>,
     /// This node's certificate, and the authorities of the other nodes' certificates.
-    pub tls: OriginTls,
+    pub tls: Live<OriginTls>,
 }
 
 impl FleetLink {

@@ -54,14 +54,17 @@ pub struct Told {
     pub is_busy: bool,
     /// True if the answer is an error of the node itself.
     pub has_failed: bool,
+    /// A hash of the settings that must be equal on all nodes. Only answers to pings have it.
+    pub settings: Option<u64>,
 }
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, rate, is_busy, has_failed } = self;
+        let Self { load, rate, is_busy, has_failed, settings } = self;
         write!(f, "load={load}, rate={rate}")?;
         f.write_str(if *is_busy { ", busy" } else { "" })?;
-        f.write_str(if *has_failed { ", failed" } else { "" })
+        f.write_str(if *has_failed { ", failed" } else { "" })?;
+        settings.map_or(Ok(()), |hash| write!(f, ", settings={hash:016x}"))
     }
 }
 
@@ -75,6 +78,9 @@ impl Told {
             match part.split_once('=') {
                 Some(("load", digits)) => told.load = digits.parse().unwrap_or_default(),
                 Some(("rate", digits)) => told.rate = digits.parse().unwrap_or_default(),
+                Some(("settings", digits)) => {
+                    told.settings = u64::from_str_radix(digits, 16).ok();
+                }
                 None if part == "busy" => told.is_busy = true,
                 None if part == "failed" => told.has_failed = true,
                 _ => {}
@@ -132,6 +138,9 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// Returns the number of requests of other nodes in progress.
     fn load(&self) -> u32;
 
+    /// Returns a hash of the settings that must be equal on all nodes, if it is known already.
+    fn settings_hash(&self) -> Option<u64>;
+
     /// Returns the least number of requests per second for which all nodes keep a copy of a key's
     /// response in memory.
     fn hot_rate(&self) -> u32;
@@ -145,8 +154,8 @@ mod tests {
     fn a_node_reads_the_facts_that_another_node_writes() {
         for told in [
             Told::default(),
-            Told { load: 12, rate: 40, is_busy: true, has_failed: false },
-            Told { load: 0, rate: u32::MAX, is_busy: false, has_failed: true },
+            Told { load: 12, rate: 40, is_busy: true, ..Told::default() },
+            Told { rate: u32::MAX, has_failed: true, settings: Some(7), ..Told::default() },
         ] {
             let mut headers = Headers::new();
             headers.append(FIELD, told.to_string());

@@ -34,7 +34,8 @@ impl UpstreamCore {
         let (stream, limit) = self.dialer().dial_tcp(origin, asks, None).await?;
         let name = &link.fleet.nodes()[number].name;
         let stream = Transport::Plain(stream);
-        let handshake = timeout_at(limit, link.tls.connect(name, stream, DialedProtocol::Http2));
+        let tls = link.tls.get_whole();
+        let handshake = timeout_at(limit, tls.connect(name, stream, DialedProtocol::Http2));
         Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
     }
 

@@ -4,6 +4,8 @@
 #[cfg(not(feature = "fleet"))]
 mod absent;
 #[cfg(feature = "fleet")]
+mod certificates;
+#[cfg(feature = "fleet")]
 mod open;
 
 #[cfg(not(feature = "fleet"))]

@@ -1,14 +1,13 @@
 //! Reads the operator's files for TLS with clients, and reads them again when they change.
 
+use super::seen::{SeenVersions, Versions, versions};
 use crate::secret_file::{self, SecretError};
 use crate::serve::acme::{self, AcmeFolder};
 use crate::settings::Settings;
 use foxy_proxy::core::client_certificates::{CertificateNeed, ClientAuthorities};
 use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use std::cell::RefCell;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// TLS settings for clients. On SIGHUP, and when the files change, foxy reads the files again.
 #[derive(Debug)]
@@ -16,30 +15,6 @@ pub struct ReloadableTls {
     files: TlsFiles,
     seen: RefCell<SeenVersions>,
     pub tls: ClientTls,
-}
-
-/// The versions of all files: inode number and time of the last change. `None` for a missing file.
-type Versions = Vec<Option<(u64, SystemTime)>>;
-
-/// File versions when foxy last read the files (`read`), and at the last check for changes
-/// (`last`).
-#[derive(Debug)]
-struct SeenVersions {
-    read: Versions,
-    last: Versions,
-}
-
-impl SeenVersions {
-    /// Returns true if the files differ from the read versions, but not from the last check. A
-    /// renewal writes several files, and foxy must not read them before all are written.
-    fn have_settled(&mut self, now: Versions) -> bool {
-        let has_settled = now == self.last && now != self.read;
-        if has_settled {
-            self.read.clone_from(&now);
-        }
-        self.last = now;
-        has_settled
-    }
 }
 
 #[derive(Debug)]
@@ -78,14 +53,10 @@ impl TlsFiles {
     }
 
     fn versions(&self) -> Versions {
-        let version = |path: &PathBuf| {
-            let facts = std::fs::metadata(path).ok()?;
-            Some((facts.ino(), facts.modified().ok()?))
-        };
         let pairs = self.pairs.iter().flat_map(|pair| [&pair.certificate, &pair.key]);
         let issued = self.issued();
         let clients = self.authorities.iter().chain(&self.revoked);
-        pairs.chain(clients).chain(&issued).map(version).collect()
+        versions(pairs.chain(clients).chain(&issued).map(PathBuf::as_path))
     }
 
     fn issued(&self) -> Vec<PathBuf> {
@@ -145,7 +116,7 @@ impl ReloadableTls {
         let now = files.versions();
         let tls = ClientTls::new(files.certificates()?);
         tls.ask_clients(files.client_authorities()?);
-        let seen = RefCell::new(SeenVersions { read: now.clone(), last: now });
+        let seen = RefCell::new(SeenVersions::new(now));
         Ok(Self { files, seen, tls })
     }
 

@@ -1,8 +1,9 @@
-//! Reads the operator's TLS files. `clients` reads the files for connections of clients. This
-//! module reads the trusted authorities for origins, and the certificate authority with which foxy
-//! intercepts TLS.
+//! Reads the operator's TLS files. `clients` reads the files for connections of clients. `seen`
+//! notices changed files. This module reads the trusted authorities for origins, and the
+//! certificate authority with which foxy intercepts TLS.
 
 mod clients;
+pub mod seen;
 
 pub use clients::ReloadableTls;
 
