@@ -72,6 +72,8 @@ pub struct TestNode {
     pub store: Arc<MapStore>,
     /// Address where other nodes connect.
     pub for_nodes: SocketAddr,
+    /// The TLS settings at this address.
+    tls: ClientTls,
 }
 
 pub struct TestFleet {
@@ -144,9 +146,10 @@ fn start(
         fleet: Arc::clone(&nodes) as _,
         tls: link_tls(&certificate, authority).into(),
     });
+    let tls = node_tls(&certificate, authority);
     let mut settings = ProxySettings {
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
-        node_tls: Some(node_tls(&certificate, authority)),
+        node_tls: Some(tls.clone()),
         cache_name: format!("foxy-{name}").leak(),
         via_name: format!("foxy-{name}-1"),
         stop_after: Duration::from_millis(100),
@@ -171,6 +174,7 @@ fn start(
         nodes,
         store,
         for_nodes,
+        tls,
     }
 }
 
@@ -187,13 +191,22 @@ fn node_tls(certificate: &TestCertificate, authority: &TestAuthority) -> ClientT
     let key = certificate.key.serialize_pem();
     certificates.add(certificate.pem().as_bytes(), key.as_bytes()).expect("a certificate");
     let tls = ClientTls::new(certificates);
-    let pem = authority.pem();
-    let authorities = ClientAuthorities::read([pem.as_bytes()], CertificateNeed::Required);
-    tls.ask_clients(authorities.ok());
+    trust(&tls, authority);
     tls
 }
 
+fn trust(tls: &ClientTls, authority: &TestAuthority) {
+    let pem = authority.pem();
+    let authorities = ClientAuthorities::read([pem.as_bytes()], CertificateNeed::Required);
+    tls.ask_clients(authorities.ok());
+}
+
 impl TestNode {
+    /// From now on, trusts only nodes whose certificates this authority has signed.
+    pub fn trust_only(&self, authority: &TestAuthority) {
+        trust(&self.tls, authority);
+    }
+
     pub fn count(&self, counter: Counter) -> u64 {
         self.proxy.count(counter)
     }

@@ -2,11 +2,13 @@
 
 use super::bench::TestFleet;
 use foxy_proxy::core::counters::Counter;
+use foxy_proxy::upstream::fleet::Fleet as _;
 use foxy_testkit::certificates::{TestAuthority, TestCertificate};
 use foxy_testkit::client::exchange;
 use foxy_testkit::http::ok;
 use foxy_testkit::http2::PREFACE;
 use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::wait::until;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -75,6 +77,20 @@ fn only_a_member_of_the_fleet_is_served_as_a_node() {
     assert!(!is_served(address, &fleet.authority, None), "no certificate");
     assert_eq!(origin.requests(), 0);
     assert!(fleet.node(1).count(Counter::CertificatesRefused) >= 4);
+}
+
+#[test]
+fn no_open_connection_outlives_the_authority_of_its_node() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"body"));
+    let fleet = TestFleet::start();
+    let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
+    let (node, owner) = (fleet.node(0), fleet.node(1));
+    assert!(node.get(&url, "").head.contains("detail=owner"));
+    owner.trust_only(&TestAuthority::new());
+    let answer = node.get(&url, "");
+    assert_eq!((answer.status, &answer.body[..]), (200, &b"body"[..]));
+    assert!(answer.head.contains("detail=second"), "{}", answer.head);
+    until("the owner is lost", || node.nodes.is_lost(1).then_some(()));
 }
 
 /// Returns true if a node answers the HTTP/2 preface of a client with this certificate.

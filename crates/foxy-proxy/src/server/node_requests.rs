@@ -7,6 +7,7 @@ use crate::cache::stored::CacheKey;
 use crate::client::{Client, Sender};
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::counters::Counter;
+use crate::core::tls::HandshakeFacts;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::Forward;
 use crate::request::answered::{Aborted, AnswerOptions, Answered};
@@ -43,11 +44,16 @@ pub(crate) async fn request(
     options: AnswerOptions,
 ) -> (Ended, u64) {
     let settings = worker.settings();
+    let user = client.presented().map(HandshakeFacts::user);
     let (_, mut sender) = client.split(settings.client_write);
     let Some(link) = &settings.upstream.fleet else {
         return (Ended::Aborted(Aborted::Client), sender.sent());
     };
     let fleet = &*link.fleet;
+    // The node's certificate may have become invalid since the handshake.
+    if matches!(user, Some(Err(_))) {
+        return refused(worker, sender, options, ErrorReason::CertificateUntrusted).await;
+    }
     if head.method == Method::Options {
         let result = pong(fleet, &mut sender, options).await;
         return (Ended::from(result), sender.sent());

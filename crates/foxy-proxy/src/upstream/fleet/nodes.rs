@@ -75,7 +75,8 @@ pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters
     }
 }
 
-/// Sends a ping: an OPTIONS request with the target `*`. Returns the facts that the node tells.
+/// Sends a ping: an OPTIONS request with the target `*`. Returns the facts that the node tells, if
+/// it does not refuse the ping.
 async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Option<Told> {
     let Route { origin, .. } = Route::to_node(link, number);
     let mut headers = Headers::new();
@@ -90,7 +91,9 @@ async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Opt
     let mut exchange = upstream.exchange(request).sent_to_node(link, number, Scheme::Https);
     let told = loop {
         match exchange.head().await.ok()? {
-            HeadEvent::Final(head, _) => break Told::read(&head.headers)?,
+            HeadEvent::Final(head, _) => {
+                break Told::read(&head.headers).filter(|told| !told.has_failed)?;
+            }
             HeadEvent::Continue | HeadEvent::Interim(_) => {}
         }
     };
