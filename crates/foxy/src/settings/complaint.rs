@@ -166,7 +166,7 @@ mod tests {
             (r#"parent = "http://user:SECRET""#, r#"parent = "http://***********""#),
             (r#"parent = "http://u:S%40a:1/""#, r#"parent = "http://*********/""#),
             (r#"engine = "redis://:123456""#, r#"engine = "redis://*******""#),
-            (r#"engine = "unix:///a?pass=x&db=1""#, r#"engine = "unix:///a?pass=*******""#),
+            (r#"engine = "unix:///a?pass=x&db=1""#, r#"engine = "unix:///a?pass=*******"#),
             (r#"parent = "http://[::1]:3128""#, r#"parent = "http://[::1]:3128""#),
             (r#"parent = "http://a.test:3128""#, r#"parent = "http://a.test:3128""#),
         ] {

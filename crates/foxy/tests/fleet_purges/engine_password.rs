@@ -57,7 +57,7 @@ fn a_running_node_never_shows_the_password_of_the_engine() {
     let mut fleet = Fleet::start_with(loopback(), url, &[]);
     redis.kill();
     let node = fleet.nodes[0].as_mut().expect("a node");
-    node.report_containing("the fleet's engine does not answer");
+    node.report_containing("the fleet's engine gives no usable answer");
     let admin = node.admin.to_string();
     let mut shown = node.welcome.clone();
     for path in ["/metrics", "/healthz", "/data/fleet", "/data/settings", "/data/live"] {

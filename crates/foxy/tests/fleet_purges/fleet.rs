@@ -63,7 +63,10 @@ impl Fleet {
         more.extend(["--fleet-certificate", &certificate, "--fleet-key", &key]);
         more.extend(["--fleet-ca", &authority, "--fleet-listen", &peer]);
         more.extend(["--purge-from", "127.0.0.0/8", "--purge-from", "10.90.0.0/16"]);
-        more.extend(["--allow-destination", "10.90.0.0/15", "--admin-token-file", &token]);
+        more.extend(["--allow-destination", "10.90.0.0/15"]);
+        if ground.has_links() {
+            more.extend(["--admin-token-file", &token]);
+        }
         more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
         more.extend(["--allow-client", "127.0.0.0/8", "--allow-client", "10.90.0.0/16"]);
         more.extend(self.more.iter().map(String::as_str));
