@@ -1,11 +1,11 @@
 //! Passes the bytes of a client's connection to the HTTP/2 library and back. The library first
 //! receives the bytes that were read before the protocol was known. The [`Wire`] sees all bytes.
-//! The cell `Stalled` tells since when the client's socket has accepted no bytes.
+//! [`FrameGatherer`] gathers frames, so that the frames of all ready streams leave in one write.
 
-use crate::client::http2::wire::Wire;
+use crate::client::http2::wire::{MAX_UNSENT_BYTES, Wire};
 use crate::core::transport::Transport;
 use bytes::{Buf, BytesMut};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,22 +17,80 @@ use tokio::time::Instant;
 /// `None` while the socket accepts bytes.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
-/// The stream of a client's connection as the HTTP/2 library sees it.
-pub(crate) struct WatchedIo<'a> {
+/// Largest number of bytes of frames that wait for one write.
+const MAX_GATHERED: usize = MAX_UNSENT_BYTES;
+
+/// Smallest size of the buffer for frames. The next sizes are powers of two, up to
+/// [`MAX_GATHERED`].
+const LEAST_BUFFER: usize = 8 << 10;
+
+/// The stream of a client's connection, and the frames that wait for the next write to the stream.
+/// Has no buffer while no frames wait.
+pub(crate) struct FrameGatherer<'a> {
     stream: &'a mut Transport,
-    read_before: &'a mut BytesMut,
+    gathered: Vec<u8>,
+    /// If true, only [`Self::poll_send`] sends. If false, each flush of the HTTP/2 library sends.
+    ignores_flush: bool,
     stalled: Stalled,
     wire: Rc<Wire>,
 }
 
-impl<'a> WatchedIo<'a> {
-    pub(crate) fn new(
-        stream: &'a mut Transport,
-        read_before: &'a mut BytesMut,
-        stalled: Stalled,
-        wire: Rc<Wire>,
-    ) -> Self {
-        Self { stream, read_before, stalled, wire }
+impl<'a> FrameGatherer<'a> {
+    pub(crate) fn new(stream: &'a mut Transport, stalled: Stalled, wire: Rc<Wire>) -> Self {
+        Self { stream, gathered: Vec::new(), ignores_flush: false, stalled, wire }
+    }
+
+    /// From now on, ignores that the HTTP/2 library flushes after each DATA frame. The caller must
+    /// call [`Self::poll_send`] when the library waits.
+    pub(crate) fn ignore_flush(&mut self) {
+        self.ignores_flush = true;
+    }
+
+    /// Sends all gathered frames to the client.
+    pub(crate) fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.gathered.is_empty() {
+            ready!(self.poll_write_gathered(context))?;
+        }
+        self.gathered = Vec::new();
+        let poll = Pin::new(&mut *self.stream).poll_flush(context);
+        self.note(poll)
+    }
+
+    /// Takes as many bytes as have room. First writes to the stream if no byte has room.
+    fn poll_gather(
+        &mut self,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.gathered.len() >= MAX_GATHERED {
+            ready!(self.poll_write_gathered(context))?;
+        }
+        let size = slices.iter().map(|slice| slice.len()).sum::<usize>();
+        let taken = size.min(MAX_GATHERED - self.gathered.len());
+        let length = self.gathered.len() + taken;
+        if length > self.gathered.capacity() {
+            let capacity = length.next_power_of_two().max(LEAST_BUFFER);
+            self.gathered.reserve_exact(capacity - self.gathered.len());
+        }
+        let mut left = taken;
+        for slice in slices {
+            let bytes = &slice[..slice.len().min(left)];
+            self.gathered.extend_from_slice(bytes);
+            left -= bytes.len();
+        }
+        Poll::Ready(Ok(taken))
+    }
+
+    /// Writes once. The stream accepts at least one of the gathered bytes.
+    fn poll_write_gathered(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut *self.stream).poll_write(context, &self.gathered);
+        let written = ready!(self.note(poll))?;
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        self.wire.sent(&self.gathered[..written]);
+        self.gathered.drain(..written);
+        Poll::Ready(Ok(()))
     }
 
     fn note<T>(&self, poll: Poll<T>) -> Poll<T> {
@@ -41,6 +99,23 @@ impl<'a> WatchedIo<'a> {
             Poll::Pending => self.stalled.set(self.stalled.get().or_else(|| Some(Instant::now()))),
         }
         poll
+    }
+}
+
+/// The stream of a client's connection as the HTTP/2 library sees it.
+pub(crate) struct WatchedIo<'a> {
+    gatherer: Rc<RefCell<FrameGatherer<'a>>>,
+    read_before: &'a mut BytesMut,
+    wire: Rc<Wire>,
+}
+
+impl<'a> WatchedIo<'a> {
+    pub(crate) fn new(
+        gatherer: Rc<RefCell<FrameGatherer<'a>>>,
+        read_before: &'a mut BytesMut,
+        wire: Rc<Wire>,
+    ) -> Self {
+        Self { gatherer, read_before, wire }
     }
 }
 
@@ -57,7 +132,8 @@ impl AsyncRead for WatchedIo<'_> {
         }
         let before = buffer.filled().len();
         if self.read_before.is_empty() {
-            ready!(Pin::new(&mut *self.stream).poll_read(context, buffer))?;
+            let stream = &mut *self.gatherer.borrow_mut().stream;
+            ready!(Pin::new(stream).poll_read(context, buffer))?;
         } else {
             let count = self.read_before.len().min(buffer.remaining());
             buffer.put_slice(&self.read_before[..count]);
@@ -70,44 +146,38 @@ impl AsyncRead for WatchedIo<'_> {
 
 impl AsyncWrite for WatchedIo<'_> {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut *self.stream).poll_write(context, bytes);
-        if let Poll::Ready(Ok(written)) = poll {
-            self.wire.sent(&bytes[..written]);
-        }
-        self.note(poll)
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut *self.stream).poll_write_vectored(context, slices);
-        if let Poll::Ready(Ok(mut written)) = poll {
-            for slice in slices {
-                let taken = written.min(slice.len());
-                self.wire.sent(&slice[..taken]);
-                written -= taken;
-            }
-        }
-        self.note(poll)
+        self.gatherer.borrow_mut().poll_gather(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut *self.stream).poll_flush(context);
-        self.note(poll)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gatherer = self.gatherer.borrow_mut();
+        if gatherer.ignores_flush { Poll::Ready(Ok(())) } else { gatherer.poll_send(context) }
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut *self.stream).poll_shutdown(context);
-        self.note(poll)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gatherer = self.gatherer.borrow_mut();
+        ready!(gatherer.poll_send(context))?;
+        let poll = Pin::new(&mut *gatherer.stream).poll_shutdown(context);
+        gatherer.note(poll)
     }
 }
+
+#[cfg(test)]
+#[path = "io_tests.rs"]
+mod tests;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// Number of response bytes that may wait for the socket of a connection. One head may exceed this
 /// limit.
-const MAX_UNSENT_BYTES: usize = 64 << 10;
+pub(crate) const MAX_UNSENT_BYTES: usize = 64 << 10;
 
 /// The weight of a SETTINGS frame in the client's allowance of frames. A SETTINGS frame is
 /// expensive, because it may change the windows of all streams.

@@ -7,7 +7,7 @@ pub(crate) mod stream;
 use crate::client::io::{COPIES_OF_HEAD, ClientConnection, ReadTimer, SMALL_HEAD};
 use crate::core::tls::HandshakeFacts;
 
-use crate::client::http2::io::{Stalled, WatchedIo};
+use crate::client::http2::io::{FrameGatherer, Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
 use crate::client::http2::stream::fields;
 use crate::client::http2::wire::Wire;
@@ -22,8 +22,10 @@ use foxy_http::Limits;
 use h2::server::{Builder, Connection};
 use h2::{Reason, RecvStream};
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -193,12 +195,16 @@ pub(crate) async fn serve(
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));
     let (stream, buffer) = (&mut connection.stream, &mut connection.buffer);
-    let io = WatchedIo::new(stream, buffer, Rc::clone(&stalled), Rc::clone(&wire));
+    let gatherer = FrameGatherer::new(stream, Rc::clone(&stalled), Rc::clone(&wire));
+    let gatherer = Rc::new(RefCell::new(gatherer));
+    let io = WatchedIo::new(Rc::clone(&gatherer), buffer, Rc::clone(&wire));
     let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
     let end = match timeout(worker.settings().client_head, handshake).await {
         Ok(Ok(frames)) => {
             let requests = worker.shared.requests.clone();
             let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
+            gatherer.borrow_mut().ignore_flush();
+            let frames = Frames { connection: frames, gatherer };
             drive(worker, frames, &stalled, streams, |request, respond, open| {
                 let worker = Rc::clone(worker);
                 let served = stream::serve(worker, shared.clone(), request, respond, open);
@@ -236,10 +242,33 @@ fn builder(limits: &Limits) -> Builder {
 
 type Respond = h2::server::SendResponse<Bytes>;
 
+/// A connection with its HTTP/2 library. Sends the frames of a turn in one write.
+struct Frames<'a> {
+    connection: Connection<WatchedIo<'a>, Bytes>,
+    gatherer: Rc<RefCell<FrameGatherer<'a>>>,
+}
+
+impl Frames<'_> {
+    /// Accepts the next request. Returns `None` after the end of the connection. While no request
+    /// arrives, sends the frames of all streams.
+    async fn accept(&mut self) -> Option<Result<(http::Request<RecvStream>, Respond), h2::Error>> {
+        poll_fn(|context| {
+            let accepted = self.connection.poll_accept(context);
+            if accepted.is_pending()
+                && let Poll::Ready(Err(_)) = self.gatherer.borrow_mut().poll_send(context)
+            {
+                return Poll::Ready(Some(Err(Reason::INTERNAL_ERROR.into())));
+            }
+            accepted
+        })
+        .await
+    }
+}
+
 /// Processes frames until the connection ends. Passes each new stream to `start`.
 async fn drive(
     worker: &Worker,
-    mut frames: Connection<WatchedIo<'_>, Bytes>,
+    mut frames: Frames<'_>,
     stalled: &Stalled,
     streams: Rc<Streams>,
     start: impl Fn(http::Request<RecvStream>, Respond, OpenStream),
@@ -260,7 +289,7 @@ async fn drive(
             (Some(until), _) if until <= now => return ConnectionEnd::Stalled,
             (_, Some(until)) if until <= now && leaving.is_some() => return ConnectionEnd::Closed,
             (_, Some(until)) if until <= now => {
-                frames.graceful_shutdown();
+                frames.connection.graceful_shutdown();
                 leaving = Some(now);
             }
             _ => {}
@@ -278,7 +307,7 @@ async fn drive(
                     if wide.is_none() && !request.body().is_end_stream() {
                         wide = streams.requests.take_share(0, (CONNECTION_WINDOW - USUAL_WINDOW) as usize);
                         if wide.is_some() {
-                            frames.set_target_window_size(CONNECTION_WINDOW);
+                            frames.connection.set_target_window_size(CONNECTION_WINDOW);
                         }
                     }
                     match streams.take(stream, size_of_head(&request)) {
@@ -296,10 +325,10 @@ async fn drive(
             () = streams.wire.flood_notice.notified(), if !calmed => {
                 calmed = true;
                 worker.counters.add(Counter::Http2Floods, 1);
-                frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                frames.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             }
             _ = course.wait_for(|course| *course != Course::Serve), if leaving.is_none() => {
-                frames.graceful_shutdown();
+                frames.connection.graceful_shutdown();
                 leaving = Some(Instant::now());
             }
             () = patience.until(look_again) => {}
