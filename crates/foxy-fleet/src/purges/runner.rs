@@ -152,8 +152,8 @@ impl FleetMember {
 }
 
 impl Drop for FleetMember {
-    /// Waits until the member has given its lease up. After [`STOP_PATIENCE`], leaves the thread to
-    /// the end of the process. The lease then ends by itself.
+    /// Waits until the member has given its lease up. After 3 seconds, leaves the thread to the end
+    /// of the process. The lease then ends by itself.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         let limit = clock::monotonic() + STOP_PATIENCE;
