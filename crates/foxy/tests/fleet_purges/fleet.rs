@@ -128,6 +128,20 @@ impl Fleet {
         request(self.node(number).proxy, &text)
     }
 
+    /// Purges a URL at a node until the fleet acknowledges the purge. The fleet refuses purges while
+    /// its engine is slower than a second, as on a busy machine. Returns the number of refusals.
+    pub fn purge_acknowledged(&self, number: usize, url: &str) -> u64 {
+        let mut refused = 0;
+        until("an acknowledged purge", || {
+            let answer = self.purge(number, url);
+            let is_refused = answer.status == 503;
+            assert!(answer.status == 200 || is_refused, "{answer:?}");
+            refused += u64::from(is_refused);
+            (!is_refused).then_some(())
+        });
+        refused
+    }
+
     /// Requests a URL at each running node. Returns the values of `Cache-Status`.
     pub fn get_all(&self, url: &str) -> Vec<String> {
         let running = self.nodes.iter().flatten();
