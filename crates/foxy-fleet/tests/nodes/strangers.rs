@@ -47,7 +47,12 @@ fn a_request_that_comes_back_is_a_loop() {
     let origin = TestOrigin::start(|_, _| ok("", b""));
     let fleet = TestFleet::start();
     let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
-    for (value, status) in [("foxy-a", 508), ("other, Foxy-A; x=1", 508), ("foxy-c", 200)] {
+    for (value, status) in [
+        ("foxy-a", 508),
+        ("other, Foxy-A; x=1", 508),
+        ("other; x=\"unclosed, foxy-a", 508),
+        ("foxy-c", 200),
+    ] {
         let answer = fleet.node(0).get(&url, &format!("CDN-Loop: {value}\r\n"));
         assert_eq!(answer.status, status, "{value}");
     }

@@ -169,11 +169,14 @@ pub(super) fn requested_scheme(
 fn from_outside(settings: &ProxySettings, head: &mut RequestHead) -> Option<ErrorReason> {
     let link = settings.upstream.fleet.as_ref()?;
     head.headers.remove(FIELD);
+    // Quotes do not count: an unclosed quote must not hide the names after it.
+    let mut names =
+        head.headers.get_all("cdn-loop").flat_map(|line| line.split(|byte| *byte == b','));
     let is_own = |name: &[u8]| {
         let id = name.split(|byte| *byte == b';').next().unwrap_or_default();
         id.trim_ascii().eq_ignore_ascii_case(link.loop_id().as_bytes())
     };
-    head.headers.tokens("cdn-loop").any(is_own).then_some(ErrorReason::Loop)
+    names.any(is_own).then_some(ErrorReason::Loop)
 }
 
 /// Applies the operator's rules, and decides how to handle the request. If a rule refuses the

@@ -213,7 +213,8 @@ impl<'a> Http2Sender<'a> {
             own.append("cache-status", outcome);
         }
         if let Some(Ok(told)) = told.map(|told| HeaderValue::try_from(told.to_string())) {
-            own.append(HeaderName::from_static("foxy-fleet"), told);
+            // A response that was stored before this node had a fleet may have this field.
+            own.insert(HeaderName::from_static("foxy-fleet"), told);
         }
         let timing = self.out.borrow().progress.server_timing(opening.outcome);
         if let Some(timing) = timing.and_then(|timing| HeaderValue::try_from(timing).ok()) {
