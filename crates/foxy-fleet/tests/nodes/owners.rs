@@ -2,6 +2,7 @@
 
 use super::bench::TestFleet;
 use foxy_proxy::core::counters::Counter;
+use foxy_rules::operator::{Conditions, Effects, OperatorRule, OperatorRules, Upstream, Ways};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
@@ -9,6 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 const CACHEABLE: &str = "Cache-Control: max-age=60\r\n";
+
+/// Returns rules that send all requests directly to the servers of their URLs.
+fn direct() -> OperatorRules {
+    let ways = Ways { direct: true, ..Ways::default() };
+    let rule = OperatorRule {
+        name: "direct".into(),
+        when: Conditions::default(),
+        unless: Vec::new(),
+        then: Effects { upstream: Some(Upstream::Ways(ways.into())), ..Effects::default() },
+    };
+    OperatorRules::new(vec![rule]).expect("a sound rule")
+}
 
 fn statuses(head: &str) -> Vec<&str> {
     head.lines()
@@ -110,6 +123,9 @@ fn a_post_at_any_node_removes_the_response_at_the_owner() {
         format!("POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
     assert_eq!(fleet.node(2).connect().ask(&post).status, 200);
     assert_eq!(fleet.node(0).get(&url, "").body, [2]);
+    fleet.node(2).proxy.handle().rules().replace(direct());
+    assert_eq!(fleet.node(2).connect().ask(&post).status, 200);
+    assert_eq!(fleet.node(0).get(&url, "").body, [4], "a rule chose the upstream of the POST");
 }
 
 #[test]

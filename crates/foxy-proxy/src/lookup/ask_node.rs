@@ -78,7 +78,7 @@ pub(crate) async fn answer(
             transaction.sender.head(&ResponseHead::new(WAITS_FOR_ORIGIN)).await?;
             return Ok(None);
         }
-        FleetRole::Asked | FleetRole::Alone => return Ok(None),
+        FleetRole::Asked | FleetRole::Alone(_) | FleetRole::NoFleet => return Ok(None),
     };
     let Some(link) = &worker.settings().upstream.fleet else { return Ok(None) };
     let mut asking = Asking { transaction, link, scheme, tried: Vec::new(), open: Vec::new() };

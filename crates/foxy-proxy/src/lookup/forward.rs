@@ -229,7 +229,7 @@ async fn respond(
     }
     if invalidates(wanted.head.method.as_str(), head.status) {
         invalidate(worker, &wanted.key, &head).await;
-        if wanted.role != FleetRole::Alone {
+        if wanted.role != FleetRole::NoFleet {
             Box::pin(tell_nodes::to_forget(worker, wanted)).await;
         }
     }

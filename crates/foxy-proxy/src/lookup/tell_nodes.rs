@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Tells all nodes that are not lost to remove the stored responses of a URL. Waits for their
 /// answers, but not longer than [`PATIENCE`].
 pub(crate) async fn to_forget(worker: &Worker, wanted: &Wanted<'_>) {
-    let FleetRole::MayAsk(scheme) = wanted.role else { return };
+    let (FleetRole::MayAsk(scheme) | FleetRole::Alone(scheme)) = wanted.role else { return };
     let Some(link) = &worker.settings().upstream.fleet else { return };
     let told = others(&*link.fleet).map(|number| tell(worker, wanted, link, scheme, number));
     // A node that the message does not reach may serve old responses until they are stale.

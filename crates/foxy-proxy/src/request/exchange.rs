@@ -82,8 +82,10 @@ pub(crate) struct Wanted<'a> {
 /// The part of the fleet's nodes in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FleetRole {
-    /// This node answers without other nodes.
-    Alone,
+    /// This node has no fleet.
+    NoFleet,
+    /// A rule chose the upstream, so no other node may answer. The scheme is the scheme of the URL.
+    Alone(Scheme),
     /// Another node may answer. The scheme is the scheme of the URL.
     MayAsk(Scheme),
     /// Another node has sent the request, so this node must answer.

@@ -217,13 +217,16 @@ fn planned(
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);
     }
-    let may_ask = settings.upstream.fleet.is_some() && upstream.is_none();
-    let role = match (head.target.form(), &settings.mode) {
-        _ if !may_ask => FleetRole::Alone,
+    let scheme = match (head.target.form(), &settings.mode) {
         (TargetForm::Absolute { scheme, .. }, Mode::Forward) => {
-            FleetRole::MayAsk(Scheme::named(scheme).unwrap_or(over))
+            Scheme::named(scheme).unwrap_or(over)
         }
-        _ => FleetRole::MayAsk(over),
+        _ => over,
+    };
+    let role = match (&settings.upstream.fleet, upstream) {
+        (None, _) => FleetRole::NoFleet,
+        (Some(_), Some(_)) => FleetRole::Alone(scheme),
+        (Some(_), None) => FleetRole::MayAsk(scheme),
     };
     (planned, steering.message, role)
 }
