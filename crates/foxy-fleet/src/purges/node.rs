@@ -16,7 +16,7 @@ use super::saved::Saved;
 use super::status::NodeReport;
 use super::waiting::{Waiting, find_own};
 use foxy_base::{Instant, Random};
-use foxy_proxy::cache::purge::{NotPurged, Order};
+use foxy_proxy::cache::purge::{LogPlace, NotPurged, Order};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -267,7 +267,7 @@ impl Node {
     /// has an equal record and the lease needs no renewal yet: then a read is enough, and the engine
     /// need not wait for its disk.
     pub fn record(&mut self, now: Instant) -> Option<MemberRecord> {
-        let (position, chain) = self.place();
+        let LogPlace { chain, position } = self.log_place();
         let session = self.session.as_ref().filter(|session| session.attests);
         let incarnation = session.map(|session| session.incarnation);
         let record = MemberRecord {
@@ -289,14 +289,14 @@ impl Node {
         record
     }
 
-    fn place(&self) -> (u64, u64) {
-        let place = |saved: &Saved| (saved.chain.position, saved.chain.number);
-        self.saved.as_ref().map(place).unwrap_or_default()
+    /// Returns how far this member has applied the log.
+    pub fn log_place(&self) -> LogPlace {
+        self.saved.as_ref().map(Saved::log_place).unwrap_or_default()
     }
 
     /// Returns the position after which the next exchange reads.
     pub fn position(&self) -> u64 {
-        self.place().0
+        self.log_place().position
     }
 
     /// Returns the processes whose records the next exchange removes.

@@ -117,6 +117,7 @@ impl FleetMember {
         let status = Arc::new(FleetPurgeStatus::default());
         let node = Node::new(me, &members, LeaseTerms::usual(), place.read(), seed);
         let position = Arc::new(AtomicU64::new(node.position()));
+        local.book.followed().finish(node.log_place());
         let driver = Driver {
             node,
             engine,
@@ -301,8 +302,14 @@ impl Driver {
             let task = self.node.exchanged(&view, clock::since_boot());
             // A broken chain ends the lease at once.
             self.book.lease().set(self.node.lease_until());
+            if let Some(next) = self.node.to_save() {
+                self.book.followed().begin(next.log_place());
+            }
             let is_done = self.apply(task) && self.save();
             self.node.applied(is_done, clock::since_boot());
+            if is_done {
+                self.book.followed().finish(self.node.log_place());
+            }
             self.book.lease().set(self.node.lease_until());
             self.position.store(self.node.position(), Ordering::Release);
             let answers = self.node.settle();

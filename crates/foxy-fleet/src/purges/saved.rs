@@ -1,6 +1,7 @@
 //! A member's place in the log, and its form in the file.
 
 use super::chain::Chain;
+use foxy_proxy::cache::purge::LogPlace;
 
 /// The durable state of a member, which survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,11 @@ pub struct Saved {
 const SAVED_VERSION: &str = "foxy-fleet-1";
 
 impl Saved {
+    /// Returns the place of the last entry that the member has applied.
+    pub const fn log_place(&self) -> LogPlace {
+        LogPlace { chain: self.chain.number, position: self.chain.position }
+    }
+
     /// Returns the text of the file that keeps this value.
     pub fn text(&self) -> String {
         let Chain { number, position, hash, .. } = self.chain;

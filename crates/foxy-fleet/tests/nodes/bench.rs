@@ -2,7 +2,7 @@
 
 use foxy_base::Cidr;
 use foxy_fleet::{Member, Members, Nodes};
-use foxy_proxy::cache::purge::Purges;
+use foxy_proxy::cache::purge::{PurgeBook, Purges};
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_proxy::core::client_certificates::{CertificateNeed, ClientAuthorities};
 use foxy_proxy::core::counters::Counter;
@@ -70,6 +70,7 @@ pub struct TestNode {
     pub proxy: Proxy,
     pub nodes: Arc<Nodes>,
     pub store: Arc<MapStore>,
+    pub book: Arc<PurgeBook>,
     /// Address where other nodes connect.
     pub for_nodes: SocketAddr,
     /// The TLS settings at this address.
@@ -161,9 +162,11 @@ fn start(
     settings.destinations.allowed = vec!["127.0.0.0/8".parse::<Cidr>().expect("a block")];
     let store = Arc::new(MapStore::default());
     let sockets = vec![ListenSocket::Tcp(listener)];
+    let purges = Purges::in_memory();
+    let book = Arc::clone(&purges.book);
     let parts = Parts {
         store: Some(store.clone()),
-        purges: Purges::in_memory(),
+        purges,
         sink: None,
         sample: None,
         resolver: name_resolver(Vec::new()),
@@ -173,6 +176,7 @@ fn start(
         proxy: Proxy::start(settings, parts).expect("the proxy starts"),
         nodes,
         store,
+        book,
         for_nodes,
         tls,
     }

@@ -1,6 +1,7 @@
 //! Tests which node answers, fetches and stores.
 
 use super::bench::TestFleet;
+use foxy_proxy::cache::purge::LogPlace;
 use foxy_proxy::core::counters::Counter;
 use foxy_rules::operator::{Conditions, Effects, OperatorRule, OperatorRules, Upstream, Ways};
 use foxy_testkit::http::ok;
@@ -148,6 +149,24 @@ fn a_hot_key_has_copies_as_old_as_the_owners_response() {
     assert_eq!(node.connect().ask(&purge).status, 200);
     let after = node.get(&url, "");
     assert!(after.head.contains("detail=owner"), "{}", after.head);
+}
+
+#[test]
+fn a_node_copies_only_from_an_owner_that_has_applied_the_same_purges() {
+    let origin = TestOrigin::start(|_, _| ok(CACHEABLE, b"body"));
+    let fleet = TestFleet::start_with(1);
+    let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
+    let (node, owner) = (fleet.node(0), fleet.node(1));
+    let place = |position| LogPlace { chain: 1, position };
+    owner.book.followed().finish(place(4));
+    node.book.followed().begin(place(5));
+    for _ in 0..3 {
+        assert_eq!(node.get(&url, "").status, 200);
+    }
+    assert_eq!(node.count(Counter::FleetCopies), 0);
+    owner.book.followed().finish(place(5));
+    assert_eq!(node.get(&url, "").status, 200);
+    assert_eq!(node.count(Counter::FleetCopies), 1);
 }
 
 #[test]

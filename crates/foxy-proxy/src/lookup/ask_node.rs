@@ -258,8 +258,10 @@ async fn send(
     let hot_rate = worker.settings().upstream.fleet.as_ref().map(|link| link.fleet.hot_rate());
     let is_hot = hot_rate.is_some_and(|rate| told.rate >= rate) && state != OwnersState::Stale;
     let origin = OriginHead { head, length: known_length(length), times };
+    let watch = is_hot.then(|| transaction.watch());
+    let may_copy = |_: &_| worker.shared.purges.book.followed().may_copy(told.applied);
     let copy = |watch| Tee::copy(worker, &wanted.key, wanted.head, &origin, watch);
-    let mut tee = is_hot.then(|| copy(transaction.watch())).flatten();
+    let mut tee = watch.filter(may_copy).and_then(copy);
     worker.counters.add(Counter::FleetCopies, tee.is_some().into());
     let outcome = CacheStatus::Forwarded {
         reason,

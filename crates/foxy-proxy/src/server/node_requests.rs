@@ -74,6 +74,7 @@ pub(crate) async fn request(
         _ => return refused(worker, sender, options, ErrorReason::Misdirected).await,
     };
     let mut told = fleet.begin(&key.text, clock::monotonic());
+    told.applied = worker.shared.purges.book.followed().done();
     let _in_progress = NodeRequest(fleet);
     // A request that joins a fetch costs less here than a second fetch at another node.
     told.is_busy &= !is_second && !wants_stored && !worker.shared.flights.is_fetched(key.hash);

@@ -10,7 +10,7 @@ use crate::redis::Redis;
 use crate::support::black_box::{number, variable};
 use crate::support::namespace::{self, PROGRESS};
 use crate::support::run_record::RunRecord;
-use crate::support::{Response, not_run};
+use crate::support::{Foxy, Response, not_run};
 use crate::versions::Versions;
 use foxy_base::{Instant, Random, clock};
 use foxy_testkit::http::{head_length, header};
@@ -30,6 +30,8 @@ const PURGERS: u64 = 8;
 const READERS: u64 = 3;
 const OBJECTS: u64 = 24;
 const TAGS: u64 = 4;
+/// With this low rate, each node keeps copies of many responses of the other nodes.
+const KEEPS_COPIES: [&str; 2] = ["--fleet-hot-rate", "2"];
 /// Time limits of a connection and of an answer.
 const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(8);
@@ -67,7 +69,7 @@ impl Run {
             proxies: nodes.clone().map(|node| address(ground.proxy(node))).collect(),
             admins: nodes.map(|node| address(ground.admin(node))).collect(),
             subjects: Subjects {
-                fleet: Mutex::new(Fleet::start_on(ground, &redis)),
+                fleet: Mutex::new(Fleet::start_with(ground, redis.url(), &KEEPS_COPIES)),
                 redis: Mutex::new(redis),
                 busy: Mutex::default(),
             },
@@ -202,6 +204,13 @@ impl Run {
         });
     }
 
+    /// Returns the number of copies that the nodes have kept since they started.
+    fn copies(&self) -> u64 {
+        let fleet = self.subjects.fleet.lock().expect("sound");
+        let copies = |node: &Foxy| node.metric::<u64>("foxy_proxy_fleet_copies_total");
+        fleet.nodes.iter().flatten().map(copies).sum()
+    }
+
     fn tell(&self, done: u64, purges: u64, begun: Instant) {
         if purges == SHORT {
             return;
@@ -285,6 +294,7 @@ fn check(ground: Ground) {
     let acknowledged = run.checker.acknowledged() as u64;
     assert_eq!(acknowledged, purges, "every purge was acknowledged in the end");
     assert!(count(&counts.hits) > purges, "too few hits to prove anything");
+    assert!(run.copies() > 0, "no node kept a copy");
     assert!(purges == SHORT || is_fast, "acknowledgements were slow: see the record");
 }
 
@@ -310,6 +320,7 @@ fn record(run: &Run, purges: u64, held: bool) {
         record.measure(fault.name(), "foxy", run.checker.faults(fault) as f64, "count");
     }
     record.measure("purges", "foxy", purges as f64, "count");
+    record.measure("copies", "foxy", run.copies() as f64, "count");
     record.measure("requests_at_the_origin", "foxy", run.origin.requests() as f64, "count");
     for (phase, _) in Phase::ALL {
         let (times, phase) = (run.checker.times(phase), phase.name());

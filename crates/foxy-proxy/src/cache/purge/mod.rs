@@ -2,11 +2,13 @@
 //! fetch began before the purge, including responses in flight. A [`PurgeKeeper`] makes purges
 //! durable. This module does no file IO.
 
+mod followed;
 pub mod journal;
 mod lease;
 mod rule;
 mod table;
 
+pub use followed::{FollowedLog, LogPlace};
 pub use lease::PurgeLease;
 pub use rule::{Named, Order, Rule, Scope, Strength, key_of};
 pub(crate) use rule::{site_of, tags, url_of};
@@ -58,6 +60,7 @@ pub struct PurgeBook {
     latest: AtomicU64,
     table: RwLock<PurgeTable>,
     lease: PurgeLease,
+    followed: FollowedLog,
 }
 
 impl PurgeBook {
@@ -72,6 +75,7 @@ impl PurgeBook {
             latest: AtomicU64::new(latest.max(newest)),
             table: RwLock::new(table),
             lease: PurgeLease::default(),
+            followed: FollowedLog::default(),
         }
     }
 
@@ -88,6 +92,11 @@ impl PurgeBook {
     /// Returns the lease of this node. A node without `fleet.engine` needs none.
     pub const fn lease(&self) -> &PurgeLease {
         &self.lease
+    }
+
+    /// Returns how far this node has applied the purge log of its fleet.
+    pub const fn followed(&self) -> &FollowedLog {
+        &self.followed
     }
 
     /// Returns the stamp of a fetch that begins now: the number of the last purge before the fetch.

@@ -6,6 +6,7 @@
 pub(crate) mod link;
 pub(crate) mod nodes;
 
+use crate::cache::purge::LogPlace;
 use foxy_base::Instant;
 use foxy_http::Headers;
 use std::fmt;
@@ -56,15 +57,19 @@ pub struct Told {
     pub has_failed: bool,
     /// A hash of the settings that must be equal on all nodes. Only answers to pings have it.
     pub settings: Option<u64>,
+    /// How far the node had applied the purge log before its look-up. Only nodes with an engine
+    /// have it.
+    pub applied: Option<LogPlace>,
 }
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, rate, is_busy, has_failed, settings } = self;
+        let Self { load, rate, is_busy, has_failed, settings, applied } = self;
         write!(f, "load={load}, rate={rate}")?;
         f.write_str(if *is_busy { ", busy" } else { "" })?;
         f.write_str(if *has_failed { ", failed" } else { "" })?;
-        settings.map_or(Ok(()), |hash| write!(f, ", settings={hash:016x}"))
+        settings.map_or(Ok(()), |hash| write!(f, ", settings={hash:016x}"))?;
+        applied.map_or(Ok(()), |place| write!(f, ", applied={place}"))
     }
 }
 
@@ -81,6 +86,7 @@ impl Told {
                 Some(("settings", digits)) => {
                     told.settings = u64::from_str_radix(digits, 16).ok();
                 }
+                Some(("applied", place)) => told.applied = LogPlace::read(place),
                 None if part == "busy" => told.is_busy = true,
                 None if part == "failed" => told.has_failed = true,
                 _ => {}
@@ -156,6 +162,7 @@ mod tests {
             Told::default(),
             Told { load: 12, rate: 40, is_busy: true, ..Told::default() },
             Told { rate: u32::MAX, has_failed: true, settings: Some(7), ..Told::default() },
+            Told { applied: Some(LogPlace { chain: 8, position: 9 }), ..Told::default() },
         ] {
             let mut headers = Headers::new();
             headers.append(FIELD, told.to_string());

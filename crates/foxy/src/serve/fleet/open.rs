@@ -5,7 +5,6 @@ use super::certificates::{FleetCertificates, OpenCertificates};
 use crate::failure::Failure;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::settings::Settings;
-use crate::settings::rows::FleetChapter;
 use crate::terminal::{self, Level};
 use foxy_fleet::{NodeStatus, Nodes};
 use foxy_proxy::core::live::Live;
@@ -34,17 +33,11 @@ pub fn open(settings: &Settings) -> Result<Option<OpenFleet>, Failure> {
     tls.ask_clients(Some(authorities));
     let link_tls = Live::from(link);
     let certificates = FleetCertificates::new(fleet, tls.clone(), link_tls.clone());
-    let nodes = Arc::new(Nodes::new(members, hot_rate(fleet)));
+    let hot_rate = u32::try_from(fleet.hot_rate).unwrap_or(u32::MAX);
+    let nodes = Arc::new(Nodes::new(members, hot_rate));
     let link = FleetLink { fleet: Arc::clone(&nodes) as _, tls: link_tls };
     let view = FleetView { nodes, certificates: Arc::new(certificates) };
     Ok(Some(OpenFleet { link, tls, cache_name, view }))
-}
-
-/// Returns the least rate for which this node keeps copies. With an engine for purges it keeps no
-/// copies: this node could copy a purged response from an owner that has not applied the purge yet.
-fn hot_rate(fleet: &FleetChapter) -> u32 {
-    let rate = u32::try_from(fleet.hot_rate).unwrap_or(u32::MAX);
-    if fleet.engine.is_some() { u32::MAX } else { rate }
 }
 
 impl FleetView {
