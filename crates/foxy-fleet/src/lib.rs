@@ -1,6 +1,6 @@
 //! Several foxy nodes that share one cache. Each cache key has an *owner*: the node that fetches
-//! and stores the key's responses. Only `purges::redis` does IO, and only `purges::runner` has
-//! threads.
+//! and stores the key's responses. Only the engines `purges::nats` and `purges::redis` do
+//! IO. Only `purges::runner` has threads.
 //!
 //! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
 //! - `member` has the nodes of a fleet as the operator lists them.

@@ -1,5 +1,27 @@
 //! The services that the purge log needs from an engine: an ordered log, and a record of each
-//! member's process. `redis` implements them.
+//! member's process. `redis` and `nats` implement them.
+//!
+//! # The order of steps
+//!
+//! Each step takes effect at one moment between its call and its return. The steps are: append an
+//! entry, write a record, remove a record, read a record, read the log. An exchange writes,
+//! removes, reads all records, and then reads the log. Other processes may act between these
+//! steps. In Redis, an exchange is one step.
+//!
+//! **A purger counts every lease that may lack its entry.** A member writes its record, then reads
+//! the log, and gets a lease. If its log lacks an entry, the append came later. The purger reads
+//! the records after the append, so it finds this record, or a later record of the same process. If
+//! a later record tells the entry's position, the member has applied the entry. Otherwise the lease
+//! began before the purger saw the record, so it ends before the purger stops to wait.
+//!
+//! **A position in a record is about the entry that the purger finds.** After it has read the
+//! records, the purger reads the log. If the log has another entry in the place of its own, it does
+//! not count the positions.
+//!
+//! **A proof is no younger than the log.** A record attests that the log of an incarnation lacks
+//! no entry that the process knows. The reader then reads the log. If it read the log first,
+//! another process could begin a new chain after that, and attest only the new chain. The reader
+//! would trust the old log.
 
 use super::entry::Process;
 use super::lease::MemberRecord;
@@ -68,7 +90,7 @@ pub enum Appended {
     Taken,
 }
 
-/// The log and all records at one moment.
+/// The records, and the log at one moment after the records were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogView {
     /// Position of the first entry that is still in the log.
@@ -95,8 +117,8 @@ pub trait Engine: Send {
     fn append(&mut self, append: &Append) -> Result<Appended, EngineError>;
 
     /// Writes a record, if there is any, and then removes the records of the processes `gone`. Then
-    /// reads all records, and the entries after the position `after`. The engine does all this in
-    /// one step.
+    /// reads all records. At last, reads the log with the entries after the position `after`. The
+    /// module's documentation explains this order.
     fn exchange(
         &mut self,
         record: Option<&MemberRecord>,

@@ -6,14 +6,17 @@
 //! - `entry` has the log's entries. `chain` notices entries that the engine lost.
 //! - `lease` has the leases, and `node` the state machine of a member with the purges of `waiting`.
 //!   None of them does IO.
-//! - `engine` has the trait of an engine, and `redis` implements it with Redis or Valkey.
+//! - `engine` has the trait of an engine. `redis` implements it with Redis or Valkey, `nats` with
+//!   NATS. `address` chooses.
 //! - `runner` drives a node: it asks the engine, and applies purges. `saved` is the node's place in
 //!   the log, `place` the file that keeps it, and `status` its state for the operator.
 
+pub mod address;
 pub mod chain;
 pub mod engine;
 pub mod entry;
 pub mod lease;
+pub mod nats;
 pub mod node;
 pub mod place;
 pub mod redis;

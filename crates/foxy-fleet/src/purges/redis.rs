@@ -2,6 +2,7 @@
 //! The server refuses an entry whose ID is not above all earlier IDs, so two writers never take
 //! the same position.
 
+use super::address::EngineCredentials;
 use super::engine::{
     Append, Appended, CALL_TIMEOUT, Connected, Durability, Engine, EngineError, LogView,
     MAX_VIEW_ENTRIES, WATCH_TIMEOUT, Watch,
@@ -39,22 +40,6 @@ impl From<RedisError> for EngineError {
     }
 }
 
-/// A user and a password of a server.
-pub struct RedisCredentials {
-    user: String,
-    password: String,
-}
-
-impl RedisCredentials {
-    /// Reads `USER:PASSWORD`. An empty user means the server's default user. Returns `None` if the
-    /// colon is missing, or the text contains a control character.
-    pub fn read(text: &str) -> Option<Self> {
-        let (user, password) = text.split_once(':')?;
-        let is_sound = !text.contains(char::is_control);
-        is_sound.then(|| Self { user: user.to_owned(), password: password.to_owned() })
-    }
-}
-
 /// A server to connect to.
 pub struct RedisServer(Client);
 
@@ -64,14 +49,15 @@ impl RedisServer {
     ///
     /// # Errors
     /// The URL is unusable. The error does not repeat the URL, because it may contain a password.
-    pub fn new(url: &str, credentials: Option<&RedisCredentials>) -> Result<Self, EngineError> {
+    pub fn new(url: &str, credentials: Option<&EngineCredentials>) -> Result<Self, EngineError> {
         let unusable = |error: RedisError| EngineError::BadAddress(error.to_string());
         // Without TCP_NODELAY, a request waits up to 40 ms for the acknowledgement of its
         // beginning.
         let tcp = TcpSettings::default().set_nodelay(true);
         let info = url.into_connection_info().map_err(unusable)?.set_tcp_settings(tcp);
         let mut login = info.redis_settings().clone();
-        if let (Some(RedisCredentials { user, password }), None) = (credentials, login.password()) {
+        if let (Some(EngineCredentials { user, password }), None) = (credentials, login.password())
+        {
             login = login.set_password(password);
             login = if user.is_empty() { login } else { login.set_username(user) };
         }

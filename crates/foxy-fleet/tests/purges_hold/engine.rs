@@ -32,16 +32,18 @@ impl SimEngine {
         Appended::Done
     }
 
-    pub fn exchange(
-        &mut self,
-        record: Option<&MemberRecord>,
-        gone: &[Process],
-        after: u64,
-    ) -> LogView {
+    pub fn write(&mut self, record: Option<&MemberRecord>, gone: &[Process]) {
         if let Some(record) = record {
             self.records.insert(record.process.clone(), record.clone());
         }
         gone.iter().for_each(|process| drop(self.records.remove(process)));
+    }
+
+    pub fn records(&self) -> Vec<MemberRecord> {
+        self.records.values().cloned().collect()
+    }
+
+    pub fn log(&self, after: u64) -> LogView {
         let is_next = |entry: &&(u64, Vec<u8>)| entry.0 > after;
         LogView {
             first: self.log.first().map_or(0, |(position, _)| *position),
@@ -49,7 +51,7 @@ impl SimEngine {
             count: self.log.len() as u64,
             last: self.log.last().map(|(_, bytes)| bytes.clone()),
             entries: self.log.iter().filter(is_next).take(MAX_VIEW_ENTRIES).cloned().collect(),
-            records: self.records.values().cloned().collect(),
+            records: Vec::new(),
         }
     }
 

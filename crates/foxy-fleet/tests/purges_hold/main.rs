@@ -23,6 +23,8 @@ pub enum Mutant {
     TrustsBrokenChains,
     /// Saves its place in the log before it has applied the entries.
     SavesBeforeItApplies,
+    /// Reads the log before the records.
+    ReadsLogFirst,
 }
 
 /// The clocks deviate by 5 % from real time, so that the deviation matters in many runs.
@@ -73,6 +75,11 @@ fn a_member_that_trusts_a_broken_chain_is_noticed() {
 #[test]
 fn a_member_that_saves_before_it_applies_is_noticed() {
     assert!(is_noticed(TERMS, Mutant::SavesBeforeItApplies));
+}
+
+#[test]
+fn a_member_that_reads_the_log_before_the_records_is_noticed() {
+    assert!(is_noticed(TERMS, Mutant::ReadsLogFirst));
 }
 
 /// Returns what a member at the position `after` reads.

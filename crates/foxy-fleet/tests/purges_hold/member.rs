@@ -27,11 +27,21 @@ struct Disk {
     kept: BTreeMap<u128, Kept>,
 }
 
-/// The step that a member has begun and not finished.
+/// The step that a member has begun and not finished. An exchange has three steps. Other members
+/// may act between them.
 pub enum Step {
     Connect,
     Append(Append),
-    Exchange(Option<MemberRecord>, Vec<Process>, u64),
+    /// Write the record, and remove others. Then read the log after a position.
+    Write(Option<MemberRecord>, Vec<Process>, u64),
+    /// Read the records.
+    Records(u64),
+    /// Read the log. The records are known.
+    Log(Vec<MemberRecord>, u64),
+    /// Read the records after the log, which is the fault of a mutant.
+    LateRecords(LogView),
+    /// The exchange is complete, but the answer has not arrived.
+    Read(LogView),
     Apply(Task, Option<Saved>),
 }
 

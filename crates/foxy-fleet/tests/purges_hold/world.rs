@@ -31,6 +31,8 @@ enum Event {
     Turn,
     /// A request reaches the engine.
     Request,
+    /// The member sends the next request of an exchange.
+    NextRequest,
     /// An answer reaches the member.
     Answer(Call),
     /// The disk has done a task.
@@ -172,7 +174,7 @@ impl World {
                 self.at(SECOND, number, Event::Start);
             }
             Event::Turn => self.turn(number),
-            Event::Request => self.request(number),
+            Event::Request | Event::NextRequest => self.request(number),
             Event::Answer(call) => self.answer(number, call),
             Event::Durable => self.durable(number),
             Event::Get(object) => self.get(number, object),
@@ -211,7 +213,7 @@ impl World {
         }
         let (gone, after) = (node.gone(now), node.position());
         let record = node.record(now);
-        member.step = Some(Step::Exchange(record, gone, after));
+        member.step = Some(Step::Write(record, gone, after));
         self.at(delay, number, Event::Request);
     }
 
@@ -227,10 +229,18 @@ impl World {
             _ if !reaches => Call::Failed,
             Some(Step::Connect) => Call::Connected(self.engine.incarnation),
             Some(Step::Append(append)) => Call::Appended(self.engine.append(append)),
-            Some(Step::Exchange(record, gone, after)) => {
-                Call::Exchanged(Box::new(self.engine.exchange(record.as_ref(), gone, *after)))
-            }
             Some(Step::Apply(..)) | None => return,
+            Some(_) => match self.exchange(number) {
+                Some(view) => Call::Exchanged(Box::new(view)),
+                None if is_cut => Call::Failed,
+                None => {
+                    // A long time between the two reads lets the checker find the mutant soon.
+                    let is_mutant = self.mutant == Mutant::ReadsLogFirst;
+                    let longest = if is_mutant { 300 * MILLI } else { 2 * MILLI };
+                    let delay = self.random.below(longest);
+                    return self.at(delay, number, Event::NextRequest);
+                }
+            },
         };
         let (call, delay) = if is_cut {
             (Call::Failed, 200 * MILLI)
@@ -238,6 +248,27 @@ impl World {
             (call, 50_000 + self.random.below(3 * MILLI))
         };
         self.at(delay, number, Event::Answer(call));
+    }
+
+    /// Does a step of an exchange. Returns the result after the last step.
+    fn exchange(&mut self, number: usize) -> Option<LogView> {
+        let engine = &mut self.engine;
+        let next = match self.members[number].step.take()? {
+            Step::Write(record, gone, after) => {
+                engine.write(record.as_ref(), &gone);
+                Step::Records(after)
+            }
+            Step::Records(after) if self.mutant == Mutant::ReadsLogFirst => {
+                Step::LateRecords(engine.log(after))
+            }
+            Step::Records(after) => Step::Log(engine.records(), after),
+            Step::Log(records, after) => Step::Read(LogView { records, ..engine.log(after) }),
+            Step::LateRecords(view) => Step::Read(LogView { records: engine.records(), ..view }),
+            other => other,
+        };
+        let view = if let Step::Read(view) = &next { Some(view.clone()) } else { None };
+        self.members[number].step = Some(next);
+        view
     }
 
     fn answer(&mut self, number: usize, call: Call) {

@@ -7,11 +7,11 @@ use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
 use foxy_base::Random;
+use foxy_fleet::purges::address::{EngineAddress, EngineCredentials};
 use foxy_fleet::purges::engine::Durability;
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::node::ValidateCause;
 use foxy_fleet::purges::place::{NAME, StoredPlace};
-use foxy_fleet::purges::redis::{RedisCredentials, RedisEngine, RedisServer, RedisWatch};
 use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts};
 use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
 use foxy_proxy::cache::purge::Purges;
@@ -47,13 +47,13 @@ pub fn start(
     };
     let unusable = |why| Failure::Unusable(format!("`fleet.engine`: {why}"));
     let credentials = credentials(settings)?;
-    let server = RedisServer::new(url.with_secrets(), credentials.as_ref()).map_err(unusable)?;
+    let address = EngineAddress::new(url.with_secrets(), credentials.as_ref()).map_err(unusable)?;
     let name = |text: &String| text.split(' ').next().unwrap_or(text).into();
     let parts = MemberParts {
         me: Process { member: node.as_str().into(), run: random.next_u64() },
         members: fleet.members.iter().map(name).collect(),
-        engine: Box::new(RedisEngine::new(&server)),
-        watch: Box::new(RedisWatch::new(&server)),
+        engine: address.engine(),
+        watch: address.watch(),
         local: purges.clone(),
         place: Box::new(StoredPlace(folder.map(Path::to_owned))),
         news: Box::new(report),
@@ -68,18 +68,18 @@ pub fn start(
 
 /// Reads the credentials for the engine from the file of `fleet.engine-credentials-file`, if this
 /// setting is given.
-pub fn credentials(settings: &Settings) -> Result<Option<RedisCredentials>, Failure> {
+pub fn credentials(settings: &Settings) -> Result<Option<EngineCredentials>, Failure> {
     settings.fleet.engine_credentials_file.as_deref().map(read_credentials).transpose()
 }
 
-fn read_credentials(path: &Path) -> Result<RedisCredentials, Failure> {
+fn read_credentials(path: &Path) -> Result<EngineCredentials, Failure> {
     let refuse = |reason: String| {
         let path = path.display();
         Failure::Unusable(format!("{path} (fleet.engine-credentials-file): {reason}"))
     };
     let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
     let text = std::str::from_utf8(content.trim_ascii_end()).ok();
-    text.and_then(RedisCredentials::read)
+    text.and_then(EngineCredentials::read)
         .ok_or_else(|| refuse("write one line with USER:PASSWORD or :PASSWORD".into()))
 }
 
@@ -95,8 +95,8 @@ fn report(news: FleetNews) {
         ),
         FleetNews::NotDurable(_) => (
             Level::Warning,
-            "foxy cannot read the settings of the fleet's engine; check that `appendonly` is \
-             `yes`, and that `appendfsync` is `always`"
+            "foxy cannot read the settings of the fleet's engine; check that Redis has `appendonly \
+             yes` and `appendfsync always`, or NATS `sync_interval: always`"
                 .into(),
         ),
         FleetNews::EngineAway(error) => (

@@ -60,8 +60,8 @@ pub fn member_name(text: &str) -> Result<String, String> {
 /// Checks the URL of an engine. The error does not repeat the URL.
 #[cfg(feature = "fleet")]
 fn check_engine(text: &str) -> Result<(), String> {
-    let checked = foxy_fleet::purges::redis::RedisServer::new(text, None);
-    let remedy = "write a URL such as redis://127.0.0.1:6379";
+    let checked = foxy_fleet::purges::address::EngineAddress::new(text, None);
+    let remedy = "write a URL such as redis://127.0.0.1:6379 or nats://127.0.0.1:4222";
     checked.map(|_| ()).map_err(|error| format!("{error}; {remedy}"))
 }
 

@@ -1,15 +1,18 @@
 //! Tests nodes whose settings or certificates change.
 
+use crate::engine::EngineKind;
 use crate::fleet::Fleet;
-use crate::redis;
 use crate::support::commands::foxy;
 use crate::versions::Versions;
 use foxy_testkit::wait::until;
 
 #[test]
 fn a_node_with_an_old_configuration_is_shown_and_reported() {
-    let Some(redis) = redis("a node of a fleet with an old configuration") else { return };
-    let mut fleet = Fleet::start(&redis);
+    let Some(engine) = EngineKind::Redis.start("a node of a fleet with an old configuration")
+    else {
+        return;
+    };
+    let mut fleet = Fleet::start(&engine);
     fleet.kill(1);
     fleet.begin_with(1, Some(0));
     until("the difference", || fleet.fact(1, "differs").then_some(()));
@@ -33,8 +36,8 @@ fn a_node_with_an_old_configuration_is_shown_and_reported() {
 
 #[test]
 fn new_certificates_are_in_use_after_a_reload() {
-    let Some(redis) = redis("new certificates of a fleet") else { return };
-    let (origin, mut fleet) = (Versions::start(), Fleet::start(&redis));
+    let Some(engine) = EngineKind::Redis.start("new certificates of a fleet") else { return };
+    let (origin, mut fleet) = (Versions::start(), Fleet::start(&engine));
     let urls: Vec<_> = (0..12).map(|number| origin.url(&format!("/{number}"))).collect();
     urls.iter().for_each(|url| fleet.warm(url));
     fleet.write_new_certificates();

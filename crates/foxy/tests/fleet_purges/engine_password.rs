@@ -1,13 +1,18 @@
 //! Tests that foxy never shows the password of the engine, and that a file may contain it.
 
+use crate::engine::{EngineKind, on_each_engine};
 use crate::fleet::Fleet;
 use crate::ground::Ground;
-use crate::redis;
 use crate::support::commands::foxy;
 use crate::support::write_secret;
 use std::sync::Arc;
 
 const SECRET: &str = "s3cret";
+
+on_each_engine!(
+    a_running_node_never_shows_the_password_of_the_engine,
+    the_password_of_the_engine_comes_from_a_file,
+);
 
 fn loopback() -> Arc<Ground> {
     Arc::new(Ground::loopback())
@@ -26,6 +31,10 @@ fn foxy_check_never_shows_the_password_of_the_engine() {
         ("http://:s3cret@a.test", "", "write a URL such as redis://127.0.0.1:6379"),
         ("redis://:s3cret@a.test/x", "", "Invalid database number"),
         ("redis://a.test:s3cret", "", "write a URL such as redis://127.0.0.1:6379"),
+        ("nats://u:s3cret@a.test/b", "", "engine = \"nats://***@a.test/b\""),
+        ("tls://s3cret@a.test:1", "", "engine = \"tls://***@a.test:1\""),
+        ("nats://a.test:s3cret", "", "the host or the port is unusable"),
+        ("nats://s3cret@a.test/x.y", "", "the fleet's name is unusable"),
         ("redis://a.test", &from_file, "write one line with USER:PASSWORD or :PASSWORD"),
     ] {
         std::fs::write(&path, format!("[fleet]\nengine = \"{engine}\"\n{more}\n{REST}"))
@@ -49,13 +58,11 @@ key = "/nonexistent"
 ca = "/nonexistent"
 "#;
 
-#[test]
-fn a_running_node_never_shows_the_password_of_the_engine() {
-    let Some(mut redis) = redis("the password of a fleet's engine") else { return };
-    assert_eq!(redis.run(&["CONFIG", "SET", "requirepass", SECRET]), "+OK");
-    let url = format!("redis://:{SECRET}@{}", redis.address);
-    let mut fleet = Fleet::start_with(loopback(), url, &[]);
-    redis.kill();
+fn a_running_node_never_shows_the_password_of_the_engine(kind: EngineKind) {
+    let Some(mut engine) = kind.start("the password of a fleet's engine") else { return };
+    let login = engine.require_password(SECRET);
+    let mut fleet = Fleet::start_with(loopback(), engine.url_with(&login), &[]);
+    engine.kill();
     let node = fleet.nodes[0].as_mut().expect("a node");
     node.report_containing("the fleet's engine gives no usable answer");
     let admin = node.admin.to_string();
@@ -67,7 +74,7 @@ fn a_running_node_never_shows_the_password_of_the_engine() {
         let (_, out, err) = foxy(&[&["fleet", "status", "--admin", &admin], more].concat());
         shown += &(out + &err);
     }
-    assert!(shown.contains(&format!("redis://***@{}", redis.address)), "{shown}");
+    assert!(shown.contains(&engine.url_with("***")), "{shown}");
     let answer = fleet.purge(0, "http://a.test/");
     shown += &format!("{answer:?}");
     let node = fleet.nodes[0].take().expect("a node");
@@ -76,17 +83,20 @@ fn a_running_node_never_shows_the_password_of_the_engine() {
     assert!(!shown.contains(SECRET), "{shown}");
 }
 
-#[test]
-fn the_password_of_the_engine_comes_from_a_file() {
-    let Some(redis) = redis("the password of a fleet's engine in a file") else { return };
-    assert_eq!(redis.run(&["CONFIG", "SET", "requirepass", SECRET]), "+OK");
+fn the_password_of_the_engine_comes_from_a_file(kind: EngineKind) {
+    let Some(mut engine) = kind.start("the password of a fleet's engine in a file") else { return };
+    let login = engine.require_password(SECRET);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("credentials");
-    for text in [format!(":{SECRET}\n"), format!("default:{SECRET}")] {
+    let other = match kind {
+        EngineKind::Nats => login.clone(),
+        EngineKind::Redis => format!("default:{SECRET}"),
+    };
+    for text in [format!("{login}\n"), other] {
         write_secret(&path, &text);
         let file = path.to_str().expect("UTF-8");
         let fleet =
-            Fleet::start_with(loopback(), redis.url(), &["--fleet-engine-credentials-file", file]);
+            Fleet::start_with(loopback(), engine.url(), &["--fleet-engine-credentials-file", file]);
         fleet.wait_for_leases();
     }
 }

@@ -1,10 +1,10 @@
 //! Brings faults about, and takes them back.
 
 use crate::checker::{Checker, add};
+use crate::engine::EngineServer;
 use crate::fleet::{Fleet, NAMES};
 use crate::ground::Link;
 use crate::plan::{Fault, Faults, Planned};
-use crate::redis::Redis;
 use foxy_base::clock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(3);
 /// What faults concern.
 pub struct Subjects {
     pub fleet: Mutex<Fleet>,
-    pub redis: Mutex<Redis>,
+    pub engine: Mutex<EngineServer>,
     /// The targets of present faults.
     pub busy: Mutex<BTreeSet<usize>>,
 }
@@ -61,19 +61,19 @@ impl Subjects {
                 self.cut(&links, planned, is_over);
             }
             Fault::KillEngine | Fault::WipeEngine => {
-                let mut redis = self.redis.lock().expect("sound");
+                let mut engine = self.engine.lock().expect("sound");
                 match fault {
-                    Fault::WipeEngine => redis.kill_and_wipe(),
-                    _ => redis.kill(),
+                    Fault::WipeEngine => engine.kill_and_wipe(),
+                    _ => engine.kill(),
                 }
                 pause(length, is_over);
-                redis.restart();
+                engine.restart();
             }
             Fault::PauseEngine => {
-                let redis = self.redis.lock().expect("sound");
-                redis.signal("STOP");
+                let engine = self.engine.lock().expect("sound");
+                engine.signal("STOP");
                 pause(length, is_over);
-                redis.signal("CONT");
+                engine.signal("CONT");
             }
             Fault::RemoveEntries | Fault::RollLogBack => {
                 self.remove_entries(planned, checker, is_over);
@@ -99,9 +99,9 @@ impl Subjects {
         let mut known = None;
         while clock::monotonic().since(begun) < planned.length && !is_over.load(Ordering::Acquire) {
             {
-                let redis = self.redis.lock().expect("sound");
-                let after = *known.get_or_insert_with(|| redis.tail());
-                let removed = redis.remove_last(after, 3, is_rolled_back);
+                let engine = self.engine.lock().expect("sound");
+                let after = *known.get_or_insert_with(|| engine.tail());
+                let removed = engine.remove_last(after, 3, is_rolled_back);
                 if removed > 0 {
                     add(&checker.counts.removed_entries, removed);
                     checker.note(&format!("{removed} entries after {after} are gone"));

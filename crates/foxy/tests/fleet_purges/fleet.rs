@@ -1,7 +1,7 @@
 //! A fleet of real foxy nodes, each with its own store and certificate.
 
+use crate::engine::EngineServer;
 use crate::ground::Ground;
-use crate::redis::Redis;
 use crate::support::{Foxy, Response, command, request, write_secret};
 use foxy_testkit::wait::until;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -24,13 +24,8 @@ pub struct Fleet {
 
 impl Fleet {
     /// Starts three nodes on loopback, and waits until each has a lease.
-    pub fn start(redis: &Redis) -> Self {
-        Self::start_on(Arc::new(Ground::loopback()), redis)
-    }
-
-    /// Starts three nodes, and waits until each has a lease.
-    pub fn start_on(ground: Arc<Ground>, redis: &Redis) -> Self {
-        Self::start_with(ground, redis.url(), &[])
+    pub fn start(engine: &EngineServer) -> Self {
+        Self::start_with(Arc::new(Ground::loopback()), engine.url(), &[])
     }
 
     /// Starts three nodes with this URL of the engine and with more arguments.

@@ -1,4 +1,5 @@
-//! Tests purges in a fleet of three real nodes with a real Redis. After the answer to a purge, no
+//! Tests purges in a fleet of three real nodes with a real Redis
+//! or NATS. After the answer to a purge, no
 //! node serves a purged response, whatever happens to nodes and engine.
 //!
 //! `FOXY_FLEET_PURGES` sets the number of purges of the random run, `FOXY_FLEET_RUN_SEED` its seed,
@@ -7,10 +8,12 @@
 
 mod checker;
 mod differences;
+mod engine;
 mod engine_password;
 mod faulty;
 mod fleet;
 mod ground;
+mod nats;
 mod plan;
 mod random_run;
 mod redis;
@@ -19,24 +22,24 @@ mod silence;
 mod support;
 mod versions;
 
+use engine::{EngineKind, on_each_engine};
 use fleet::Fleet;
 use foxy_testkit::wait::until;
-use redis::Redis;
-use support::not_run;
+use ground::Ground;
+use std::sync::Arc;
 use versions::{Versions, version};
 
-fn redis(check: &str) -> Option<Redis> {
-    let redis = Redis::start("always");
-    if redis.is_none() {
-        not_run(check, "the machine has no redis-server");
-    }
-    redis
-}
+on_each_engine!(
+    a_purge_on_one_node_holds_on_all_before_it_is_acknowledged,
+    a_killed_node_delays_a_purge_by_its_lease_and_is_not_stale_after_its_return,
+    without_the_engine_purges_are_refused_and_then_everything_is_validated,
+    every_node_validates_after_entries_were_taken_out_of_the_log,
+    foxy_names_the_setting_with_which_an_engine_loses_purges,
+);
 
-#[test]
-fn a_purge_on_one_node_holds_on_all_before_it_is_acknowledged() {
-    let Some(redis) = redis("purges of a fleet") else { return };
-    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+fn a_purge_on_one_node_holds_on_all_before_it_is_acknowledged(engine: EngineKind) {
+    let Some(engine) = engine.start("purges of a fleet") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&engine));
     let url = origin.url("/x");
     for purger in 0..3 {
         fleet.warm(&url);
@@ -50,10 +53,9 @@ fn a_purge_on_one_node_holds_on_all_before_it_is_acknowledged() {
     }
 }
 
-#[test]
-fn a_killed_node_delays_a_purge_by_its_lease_and_is_not_stale_after_its_return() {
-    let Some(redis) = redis("a killed node of a fleet") else { return };
-    let (origin, mut fleet) = (Versions::start(), Fleet::start(&redis));
+fn a_killed_node_delays_a_purge_by_its_lease_and_is_not_stale_after_its_return(engine: EngineKind) {
+    let Some(engine) = engine.start("a killed node of a fleet") else { return };
+    let (origin, mut fleet) = (Versions::start(), Fleet::start(&engine));
     let url = origin.url("/x");
     fleet.warm(&url);
     fleet.kill(2);
@@ -67,13 +69,12 @@ fn a_killed_node_delays_a_purge_by_its_lease_and_is_not_stale_after_its_return()
     fleet.warm(&url);
 }
 
-#[test]
-fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
-    let Some(mut redis) = redis("the loss of a fleet's engine") else { return };
-    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+fn without_the_engine_purges_are_refused_and_then_everything_is_validated(engine: EngineKind) {
+    let Some(mut engine) = engine.start("the loss of a fleet's engine") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&engine));
     let url = origin.url("/x");
     fleet.warm(&url);
-    redis.kill();
+    engine.kill();
     let answer = fleet.purge(1, &url);
     assert_eq!(answer.status, 503);
     let status = answer.cache_status();
@@ -84,7 +85,7 @@ fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
     });
     let answer = fleet.purge(1, &url);
     assert_eq!(answer.status, 503);
-    redis.restart();
+    engine.restart();
     fleet.wait_for_leases();
     fleet.warm(&url);
     let newest = origin.change("/x");
@@ -92,17 +93,16 @@ fn without_the_engine_purges_are_refused_and_then_everything_is_validated() {
     assert_eq!(version(&fleet.node(0).get(&url)), Some(newest));
 }
 
-#[test]
-fn every_node_validates_after_entries_were_taken_out_of_the_log() {
-    let Some(redis) = redis("lost entries of a fleet's log") else { return };
-    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+fn every_node_validates_after_entries_were_taken_out_of_the_log(engine: EngineKind) {
+    let Some(engine) = engine.start("lost entries of a fleet's log") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&engine));
     // Each node owns some of these URLs.
     let urls: Vec<_> = (0..12).map(|number| origin.url(&format!("/{number}"))).collect();
     for url in &urls {
         fleet.purge(0, url);
         fleet.warm(url);
     }
-    assert!(redis.remove(redis.tail()), "the last entry was there");
+    assert!(engine.remove(engine.tail()), "the last entry was there");
     let is_validated = |status: &String| {
         status.contains("fwd-status=304")
             && (status.contains("detail=broken-chain") || status.contains("detail=no-lease"))
@@ -120,14 +120,15 @@ fn every_node_validates_after_entries_were_taken_out_of_the_log() {
     }
 }
 
-#[test]
-fn foxy_names_the_setting_with_which_an_engine_loses_purges() {
-    let Some(redis) = Redis::start("everysec") else {
-        return not_run("the check of a fleet's engine", "the machine has no redis-server");
-    };
-    let mut fleet = Fleet::start(&redis);
+fn foxy_names_the_setting_with_which_an_engine_loses_purges(kind: EngineKind) {
+    let ground = Arc::new(Ground::loopback());
+    let Some(engine) = kind.start_with(&ground, false) else { return };
+    let mut fleet = Fleet::start(&engine);
     let node = fleet.nodes[0].as_mut().expect("a node");
-    let part = "`appendfsync` is `everysec`, not `always`";
+    let part = match kind {
+        EngineKind::Nats => "`sync_interval` is not `always`",
+        EngineKind::Redis => "`appendfsync` is `everysec`, not `always`",
+    };
     if !node.welcome.contains(part) {
         node.report_containing(part);
     }

@@ -2,11 +2,11 @@
 //! purgers themselves request what was purged.
 
 use crate::checker::{Acknowledged, Checker, add, percentile};
+use crate::engine::{EngineKind, EngineServer, on_each_engine};
 use crate::faulty::Subjects;
 use crate::fleet::{Fleet, NAMES, TOKEN};
 use crate::ground::{Ground, SET_UP};
 use crate::plan::{Fault, Faults, Phase};
-use crate::redis::Redis;
 use crate::support::black_box::{number, variable};
 use crate::support::namespace::{self, PROGRESS};
 use crate::support::run_record::RunRecord;
@@ -60,7 +60,7 @@ fn path(object: u64) -> String {
 }
 
 impl Run {
-    fn start(ground: Arc<Ground>, redis: Redis, seed: u64) -> Self {
+    fn start(ground: Arc<Ground>, engine: EngineServer, seed: u64) -> Self {
         let address = |text: String| text.parse().expect("an address");
         let nodes = 0..NAMES.len();
         Self {
@@ -69,8 +69,8 @@ impl Run {
             proxies: nodes.clone().map(|node| address(ground.proxy(node))).collect(),
             admins: nodes.map(|node| address(ground.admin(node))).collect(),
             subjects: Subjects {
-                fleet: Mutex::new(Fleet::start_with(ground, redis.url(), &KEEPS_COPIES)),
-                redis: Mutex::new(redis),
+                fleet: Mutex::new(Fleet::start_with(ground, engine.url(), &KEEPS_COPIES)),
+                engine: Mutex::new(engine),
                 busy: Mutex::default(),
             },
             checker: Checker::new(),
@@ -258,27 +258,29 @@ fn ask(to: SocketAddr, text: &str) -> Asked {
     }
 }
 
-#[test]
-fn no_answer_is_stale_while_nodes_links_and_engine_fail_and_entries_vanish() {
-    const TEST: &str =
-        "random_run::no_answer_is_stale_while_nodes_links_and_engine_fail_and_entries_vanish";
+on_each_engine!(no_answer_is_stale_while_nodes_links_and_engine_fail_and_entries_vanish);
+
+fn no_answer_is_stale_while_nodes_links_and_engine_fail_and_entries_vanish(kind: EngineKind) {
+    const TEST: &str = "no_answer_is_stale_while_nodes_links_and_engine_fail_and_entries_vanish";
     if namespace::is_inside() {
-        return check(Ground::namespaces());
+        return check(kind, Ground::namespaces());
     }
-    if !namespace::rerun(TEST, SET_UP) {
-        check(Ground::loopback());
+    let module = match kind {
+        EngineKind::Nats => "on_nats",
+        EngineKind::Redis => "on_redis",
+    };
+    if !namespace::rerun(&format!("random_run::{module}::{TEST}"), SET_UP) {
+        check(kind, Ground::loopback());
         not_run("links that go down between nodes of a fleet", "no network namespaces here");
     }
 }
 
-fn check(ground: Ground) {
+fn check(kind: EngineKind, ground: Ground) {
     let ground = Arc::new(ground);
-    let Some(redis) = Redis::start_on(&ground, "always") else {
-        return not_run("random purges of a fleet", "the machine has no redis-server");
-    };
+    let Some(engine) = kind.start_on(&ground, "random purges of a fleet") else { return };
     let (purges, seed) = (number("FOXY_FLEET_PURGES", SHORT), number("FOXY_FLEET_RUN_SEED", 1));
     let has_links = ground.has_links();
-    let run = Run::start(ground, redis, seed);
+    let run = Run::start(ground, engine, seed);
     run.run(purges, has_links);
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let counts = &run.checker.counts;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Key of the stream with the purges.
-pub const LOG: &str = "{foxy-fleet}:purges";
+const LOG: &str = "{foxy-fleet}:purges";
 
 const TAIL: &str = "
     if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -33,19 +33,15 @@ const REMOVE_LAST: &str = "
 pub struct Redis {
     folder: TempDir,
     ground: Arc<Ground>,
-    pub address: SocketAddr,
+    address: SocketAddr,
     fsync: &'static str,
     child: Option<Child>,
 }
 
 impl Redis {
-    /// Starts a server on loopback. Returns `None` if the machine has no `redis-server`.
-    pub fn start(fsync: &'static str) -> Option<Self> {
-        Self::start_on(&Arc::new(Ground::loopback()), fsync)
-    }
-
-    /// Starts a server at the engine's place.
-    pub fn start_on(ground: &Arc<Ground>, fsync: &'static str) -> Option<Self> {
+    /// Starts a server at the engine's place. Returns `None` if the machine has no `redis-server`.
+    pub fn start_on(ground: &Arc<Ground>, is_durable: bool) -> Option<Self> {
+        let fsync = if is_durable { "always" } else { "everysec" };
         let is_there = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
         is_there.ok().filter(|status| status.success())?;
         let folder = tempfile::tempdir().expect("a folder");
@@ -55,12 +51,15 @@ impl Redis {
         Some(redis)
     }
 
-    /// Returns the URL for nodes.
-    pub fn url(&self) -> String {
-        format!("redis://{}", self.ground.engine_for_nodes())
+    pub fn url(&self, login: &str) -> String {
+        format!("redis://{login}{}", self.ground.engine_for_nodes())
     }
 
-    /// Starts the server again, with what its disk has.
+    pub fn require_password(&mut self, password: &str) -> String {
+        assert_eq!(self.run(&["CONFIG", "SET", "requirepass", password]), "+OK");
+        format!(":{password}")
+    }
+
     pub fn restart(&mut self) {
         let port = self.address.port().to_string();
         let mut command = Command::new("redis-server");
@@ -80,12 +79,10 @@ impl Redis {
         });
     }
 
-    /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
         signal(self.child.as_ref().expect("a running child").id(), name);
     }
 
-    /// Kills the server with SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("a running child");
@@ -93,29 +90,24 @@ impl Redis {
         }
     }
 
-    /// Kills the server, and removes everything from its disk.
     pub fn kill_and_wipe(&mut self) {
         self.kill();
         std::fs::remove_dir_all(self.folder.path().join("appendonlydir")).expect("removed");
     }
 
     /// Runs a command. Returns the first line of the answer.
-    pub fn run(&self, words: &[&str]) -> String {
+    fn run(&self, words: &[&str]) -> String {
         command_on(TcpStream::connect(self.address).expect("connected"), words)
     }
 
-    /// Takes the entry at a position out of the log.
     pub fn remove(&self, position: u64) -> bool {
         self.run(&["XDEL", LOG, &format!("{position}-0")]) == ":1"
     }
 
-    /// Returns the position of the last entry that the log ever had.
     pub fn tail(&self) -> u64 {
         number(&self.run(&["EVAL", TAIL, "1", LOG]))
     }
 
-    /// Takes the last entries after a position out of the log, but not more than `most`. If
-    /// `is_rolled_back`, the log then also forgets that it had them. Returns their number.
     pub fn remove_last(&self, after: u64, most: u64, is_rolled_back: bool) -> u64 {
         let (after, most) = (format!("({after}-18446744073709551615"), most.to_string());
         let rolls_back = u64::from(is_rolled_back).to_string();

@@ -1,11 +1,16 @@
 //! Tests an engine and a node that accept connections but do not answer.
 
+use crate::engine::{EngineKind, on_each_engine};
 use crate::fleet::Fleet;
-use crate::redis;
 use crate::versions::{Versions, version};
 use foxy_base::clock;
 use foxy_testkit::wait::until;
 use std::time::Duration;
+
+on_each_engine!(
+    a_silent_engine_ends_the_leases_and_refuses_purges_in_time,
+    a_silent_node_costs_no_client_an_answer_and_is_found_by_pings,
+);
 
 /// Time limit of an answer while a node is silent. Slow machines need most of it.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -14,13 +19,12 @@ fn is_in_time(begun: foxy_base::Instant) -> bool {
     clock::monotonic().since(begun) < LIMIT
 }
 
-#[test]
-fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time() {
-    let Some(redis) = redis("a silent engine of a fleet") else { return };
-    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time(engine: EngineKind) {
+    let Some(engine) = engine.start("a silent engine of a fleet") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&engine));
     let url = origin.url("/x");
     fleet.warm(&url);
-    redis.signal("STOP");
+    engine.signal("STOP");
     let begun = clock::monotonic();
     let newest = origin.change("/x");
     let answer = fleet.purge(0, &url);
@@ -34,7 +38,7 @@ fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time() {
         assert_eq!(version(&node.get(&url)), Some(newest), "validated");
         assert!(is_in_time(begun));
     }
-    redis.signal("CONT");
+    engine.signal("CONT");
     fleet.wait_for_leases();
     fleet.warm(&url);
     let newest = origin.change("/x");
@@ -42,10 +46,9 @@ fn a_silent_engine_ends_the_leases_and_refuses_purges_in_time() {
     assert_eq!(version(&fleet.node(2).get(&url)), Some(newest));
 }
 
-#[test]
-fn a_silent_node_costs_no_client_an_answer_and_is_found_by_pings() {
-    let Some(redis) = redis("a silent node of a fleet") else { return };
-    let (origin, fleet) = (Versions::start(), Fleet::start(&redis));
+fn a_silent_node_costs_no_client_an_answer_and_is_found_by_pings(engine: EngineKind) {
+    let Some(engine) = engine.start("a silent node of a fleet") else { return };
+    let (origin, fleet) = (Versions::start(), Fleet::start(&engine));
     // Each node owns some of these URLs.
     let urls: Vec<_> = (0..12).map(|number| origin.url(&format!("/{number}"))).collect();
     urls.iter().for_each(|url| fleet.warm(url));

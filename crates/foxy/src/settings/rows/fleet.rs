@@ -17,8 +17,8 @@ settings! {
     members: given Vec<String> = "fleet.members" flag "fleet-member",
         texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
 
-    /// URL of the Redis or Valkey server that orders the purges of all nodes. `rediss://` means
-    /// TLS.
+    /// URL of the Redis, Valkey or NATS server that orders the purges of all nodes, such as
+    /// `nats://HOST`. `rediss://` and `tls://` mean TLS.
     engine: optional EngineUrl = "fleet.engine" flag "fleet-engine",
         Engine, Nothing("each node purges alone");
 
