@@ -40,7 +40,7 @@ const LONG: Duration = CALL_TIMEOUT.checked_div(4).expect("not zero");
 /// First version whose setting `sync_interval: always` covers everything that foxy needs.
 const FIRST_VERSION: (u32, u32) = (2, 15);
 /// Time limit of the question about the settings.
-const SETTINGS_TIMEOUT: Duration = Duration::from_millis(200);
+const SETTINGS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// NATS JetStream, through one connection.
 pub struct NatsEngine {
