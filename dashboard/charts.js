@@ -70,7 +70,7 @@ export class TimeChart {
     const now = this.series.map((one, index) =>
       `${one.name} ${this.write(points.at(-1).values[index])}`);
     this.picture.setAttribute("aria-label", `${this.title}. Now: ${now.join(", ")}.`);
-    this.top.textContent = `top: ${this.write(top)}`;
+    this.top.textContent = `scale: 0 to ${this.write(top)}`;
     this.from.textContent = clock(first);
     this.to.textContent = clock(last);
     if (this.details.open) this.fillTable();

@@ -13,9 +13,10 @@ function storedPart(stored) {
   if (!stored) return element("p", {}, "No response for this request is stored.");
   const place = stored.where === "memory" ? "in memory" : "on disk";
   return element("div", {},
-    element("p", {}, `Stored ${place}: ${bytes(stored.length)}, ${span(stored.age)} old, fresh `
-      + `until it is ${span(stored.lifetime)} old.`),
-    element("pre", { tabindex: "0", "aria-label": "Stored head" }, stored.head.join("\n")));
+    element("p", {}, `Stored ${place}: ${bytes(stored.length)}; age ${span(stored.age)}, `
+      + `freshness lifetime ${span(stored.lifetime)}.`),
+    element("pre", { tabindex: "0", "aria-label": "Header of the stored response" },
+      stored.head.join("\n")));
 }
 
 function answerPart(answer) {
@@ -52,13 +53,14 @@ export function explainView() {
     explain();
   } }, field("URL", url), element("div", { class: "fields" }, field("Method", method),
     field("Client address", from)),
-  field("Header fields, one on each line", fields),
+  field("Header fields, one per line", fields),
   element("button", { type: "submit" }, "Explain"));
   return {
     name: "explain",
     title: "Explain",
     content: element("div", {},
-      element("p", {}, "foxy tells how it would answer a request now. It sends nothing."),
+      element("p", {},
+        "Shows how foxy would answer a request now. foxy does not contact the origin."),
       form, result),
     open(wanted) {
       if (!wanted) return;

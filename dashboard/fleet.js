@@ -9,13 +9,13 @@ const REFRESH = 2000;
 function state(node) {
   if (node.is_own) return "this node";
   if (node.is_lost) return "lost";
-  return node.differs ? "works, other settings" : "works";
+  return node.differs ? "up, but settings differ" : "up";
 }
 
 function nodeTable(nodes) {
   return table("Nodes of the fleet", [{ title: "node" }, { title: "address" }, { title: "state" },
-    { title: "keys", number: true }, { title: "requests in progress", number: true },
-    { title: "p99", number: true }],
+    { title: "share of keys", number: true }, { title: "requests in progress", number: true },
+    { title: "p99 latency", number: true }],
   nodes.map((node) => [node.name, node.address, state(node), percent(node.share),
     number(node.load), node.p99_seconds === null ? "" : duration(node.p99_seconds * 1e6)]));
 }
@@ -34,7 +34,7 @@ export function fleetView() {
     try {
       const { nodes, counters } = await ask("/data/fleet");
       if (nodes === null) {
-        show(result, element("p", { class: "note" }, "This foxy has no fleet."));
+        show(result, element("p", { class: "note" }, "This foxy is not part of a fleet."));
         return;
       }
       show(result, element("div", { class: "card" }, nodeTable(nodes)),

@@ -5,22 +5,22 @@ import { hostColour, scale } from "./map-picture.js";
 
 const LOGS = { main: "Main log: small records, and records that were requested again",
   probation: "Probation log: large new records" };
-export const MODES = [["live", "live share"], ["age", "age"], ["use", "requests"], ["host", "host"],
-  ["state", "state"]];
+export const MODES = [["live", "share of live data"], ["age", "age"], ["use", "requests"],
+  ["host", "host"], ["state", "state"]];
 const MEANINGS = {
-  free: "No segment is here. The log will write here.",
-  open: "A write head: foxy writes new records here.",
-  sealing: "The segment is full. foxy writes the list of its records.",
-  sealed: "The segment is complete.",
-  copying: "The next to be discarded. foxy copies the records that were requested.",
-  leaving: "Being discarded. Its records leave the index, then the space is free.",
+  free: "Free: foxy will write a new segment here.",
+  open: "Write position: foxy writes new records here.",
+  sealing: "Full: foxy is writing the list of the segment's records.",
+  sealed: "Complete: the records stay here until foxy evicts the segment.",
+  copying: "Next to be evicted. foxy first copies the requested records to a new segment.",
+  leaving: "Being evicted: foxy removes the records from the index, then frees the space.",
 };
 
 // The meanings in a store that has no log.
 const OTHER_MEANINGS = {
-  free: "No live record is here.",
-  used: "Live records are here. New records go between them, or replace them.",
-  open: "The write head: the next record goes here.",
+  free: "Free: no live record is here.",
+  used: "Used: foxy writes new records between the live records, or replaces them.",
+  open: "Write position: the next record goes here.",
 };
 
 // Turns the answer of the server into cells with names.
@@ -85,9 +85,9 @@ export class Colours {
 
   // Returns the legend of a colouring, with the frames of segments in motion.
   legend(mode, isLog) {
-    const inLogs = [["sealing", "being completed"], ["copying", "being copied from"],
-      ["leaving", "being discarded"]];
-    const frames = [["open", "write head"], ...isLog ? inLogs : []].map(([state, text]) => {
+    const inLogs = [["sealing", "just filled"], ["copying", "next to be evicted"],
+      ["leaving", "being evicted"]];
+    const frames = [["open", "write position"], ...isLog ? inLogs : []].map(([state, text]) => {
       const swatch = element("span", { class: `swatch frame ${state}` });
       swatch.style.borderColor = this.picture.stateColour(state);
       return element("li", {}, swatch, text);
@@ -103,13 +103,13 @@ export class Colours {
     };
     const steps = (texts) => texts.map((text, index) =>
       item(scale(index / (texts.length - 1)), text));
-    if (mode === "live") return steps(["nothing live", "half live", "all live"]);
+    if (mode === "live") return steps(["no live data", "half live data", "only live data"]);
     if (mode === "age") return steps(["oldest", "middle", "newest"]);
-    if (mode === "use") return steps(["no request since written", "1", "2", "3 or more"]);
+    if (mode === "use") return steps(["not requested", "1 request", "2 requests", "3 or more"]);
     if (mode === "state") {
       return ["free", isLog ? "sealed" : "used"].map((state) => item(this.picture.stateColour(state), state));
     }
     const named = [...this.ranks].slice(0, 8).map(([host, rank]) => item(hostColour(rank), host));
-    return [...named, item(hostColour(99), "another or unknown host")];
+    return [...named, item(hostColour(99), "other or unknown host")];
   }
 }

@@ -8,9 +8,9 @@ const PART = "part of a larger response";
 
 // Tells where a cell of a store without a log is.
 export function placeOf(cell) {
-  if (cell.file === null) return `${bytes(cell.size)} that no file uses yet.`;
-  return `${bytes(cell.size)} of the file ${cell.file} from byte ${number(cell.at)}: `
-    + `${number(cell.records)} records and ${bytes(cell.live)} are live.`;
+  if (cell.file === null) return `${bytes(cell.size)}, not used by any file yet.`;
+  return `${bytes(cell.size)} of the file ${cell.file}, from byte ${number(cell.at)}: `
+    + `${number(cell.records)} live records, ${bytes(cell.live)}.`;
 }
 
 export function holesPart(map) {
@@ -18,8 +18,8 @@ export function holesPart(map) {
   const size = (group) => `${least(group)} to ${least(group + 1)}`;
   const rows = map.holes.map(([holes, held], group) => [size(group), number(holes), bytes(held)])
     .filter((row) => row[1] !== "0");
-  if (rows.length === 0) return element("p", {}, "There are no holes.");
-  return table("Holes: space in segments that no live record uses", [{ title: "size" },
+  if (rows.length === 0) return element("p", {}, "The segments have no unused space.");
+  return table("Unused space within segments (holes)", [{ title: "size of a hole" },
     { title: "holes", number: true }, { title: "bytes", number: true }], rows);
 }
 
@@ -27,26 +27,26 @@ export function summary(map, cells) {
   const all = cells.reduce((sum, cell) => sum + cell.size, 0);
   const live = cells.reduce((sum, cell) => sum + cell.live, 0);
   const each = map.segments_of_cell > 1
-    ? ` A rectangle stands for ${map.segments_of_cell} segments.` : "";
-  const apart = map.apart.records === 0 ? "" : ` ${number(map.apart.records)} records have files `
-    + `of their own or wait in memory: ${bytes(map.apart.bytes)}.`;
+    ? ` Each rectangle shows ${map.segments_of_cell} segments.` : "";
+  const apart = map.apart.records === 0 ? "" : ` Not on the map: ${number(map.apart.records)} `
+    + `records (${bytes(map.apart.bytes)}) in files of their own, or still in memory.`;
   return `${number(map.segments)} segments of ${bytes(map.segment_bytes)}; `
-    + `${number(map.free)} free; ${percent(live / Math.max(all, 1))} of the space is live.`
+    + `${number(map.free)} free; ${percent(live / Math.max(all, 1))} of the space holds live data.`
     + `${apart}${each}`;
 }
 
 export function segmentTable(map, cells) {
   const shown = cells.filter((cell) => cell.state !== "free").slice(0, MAX_ROWS);
   if (!map.is_log) {
-    return table(`Segments with records, at most ${MAX_ROWS}`, [{ title: "segment" },
-      { title: "file" }, { title: "byte", number: true }, { title: "state" },
+    return table(`Segments with records (up to ${MAX_ROWS})`, [{ title: "segment" },
+      { title: "file" }, { title: "first byte", number: true }, { title: "state" },
       { title: "live records", number: true }, { title: "live bytes", number: true }],
     shown.map((cell) => [number(cell.slot), cell.file, number(cell.at), cell.state,
       number(cell.records), bytes(cell.live)]));
   }
   const rows = shown.map((cell) => [number(cell.slot), map.areas[cell.log],
     number(cell.sequence), cell.state, number(cell.age), number(cell.records), bytes(cell.live)]);
-  return table(`Segments with records, at most ${MAX_ROWS}`, [{ title: "segment" },
+  return table(`Segments with records (up to ${MAX_ROWS})`, [{ title: "segment" },
     { title: "log" }, { title: "number", number: true }, { title: "state" },
     { title: "newer segments", number: true }, { title: "live records", number: true },
     { title: "live bytes", number: true }], rows);
@@ -56,14 +56,14 @@ export function segmentTable(map, cells) {
 export function objectsTable(map, { records, live, copied }) {
   const url = { title: "URL", class: "url" };
   const size = { title: "bytes", number: true };
-  const shown = `${number(records.length)} are shown`;
+  const shown = `${number(records.length)} are listed`;
   if (!map.is_log) {
     return table(`${number(live)} objects; ${shown}`, [url, size],
       records.map((one) => [one.url ?? PART, bytes(one.bytes)]));
   }
-  const fates = `${number(live)} objects, of which ${number(copied)} are requested enough for `
-    + "their size to be copied to a new segment when this one is discarded";
+  const fates = `${number(live)} objects. Before eviction, foxy copies ${number(copied)} that were `
+    + "requested often enough for their size";
   return table(`${fates}; ${shown}`, [url, size, { title: "requests", number: true },
-    { title: "fate" }], records.map((one) => [one.url ?? PART, bytes(one.bytes),
-    one.uses === 3 ? "3 or more" : String(one.uses), one.copied ? "copied" : "leaves"]));
+    { title: "at eviction" }], records.map((one) => [one.url ?? PART, bytes(one.bytes),
+    one.uses === 3 ? "3 or more" : String(one.uses), one.copied ? "copied" : "removed"]));
 }

@@ -129,7 +129,7 @@ class MapView {
   // Tells what is at the chosen place, and why the objects there stay.
   async tell(index) {
     const cell = this.cells[index];
-    const heading = element("h3", {}, `Place ${cell.slot}: ${cell.state}`);
+    const heading = element("h3", {}, `Segment ${cell.slot}: ${cell.state}`);
     const facts = [element("p", {}, meaning(this.map, cell))];
     if (!this.map.is_log) facts.push(element("p", {}, placeOf(cell)));
     else if (cell.state !== "free") facts.push(element("p", {}, this.factsOf(cell)));
@@ -145,9 +145,9 @@ class MapView {
     const log = this.map.areas[cell.log];
     const ages = this.cells.filter((one) => one.log === cell.log).map((one) => one.age);
     const older = Math.max(0, ...ages) - cell.age;
-    return `Segment ${number(cell.sequence)} of the ${log} log, begun `
-      + `${writtenAgo(this.history, cell, this.map.time_ms)}. ${number(cell.records)} records and `
-      + `${bytes(cell.live)} are live. The log discards ${number(older)} older segments first.`;
+    return `Begun ${writtenAgo(this.history, cell, this.map.time_ms)}, as number `
+      + `${number(cell.sequence)} of the ${log} log. ${number(cell.records)} live records, `
+      + `${bytes(cell.live)}. foxy evicts ${number(older)} older segments of this log first.`;
   }
 
   // The cells to draw: of now, or of the chosen snapshot.
@@ -250,8 +250,8 @@ class MapView {
 
   async update(looks) {
     if (!this.setStores(looks.at(-1).stores)) {
-      this.about.textContent = "No store of this foxy has a map: its schemes keep each object in a file "
-        + "of its own, or store nothing.";
+      this.about.textContent = "There is no map, because the storage schemes in use keep each "
+        + "object in a file of its own, or store nothing.";
       return;
     }
     if (this.isAsking || Date.now() - this.asked < INTERVAL) return;

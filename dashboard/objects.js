@@ -25,17 +25,17 @@ export function objectsView() {
     placeholder: "/images/" });
   const progress = element("p", { role: "status" });
   const result = element("div");
-  const more = element("button", { type: "button", hidden: true }, "Search on");
+  const more = element("button", { type: "button", hidden: true }, "Find more");
   const state = { found: [], from: 0, run: 0, stores: "", unread: 0 };
   const draw = () => show(result, state.found.length > 0 && table("Stored objects", [
     { title: "URL", class: "url" }, { title: "kind" }, { title: "status" },
-    { title: "body", number: true }, { title: "age", number: true },
+    { title: "size", number: true }, { title: "age", number: true },
     { title: "fresh for", number: true }, { title: "requests", number: true },
   ], state.found.map((object) => objectRow(object, Date.now()))));
   const say = (share, isDone) => {
-    const left = state.unread ? ` ${number(state.unread)} large records were not read.` : "";
+    const left = state.unread ? ` ${number(state.unread)} large records were skipped.` : "";
     progress.textContent = `${number(state.found.length)} objects found; `
-      + `${isDone ? "all" : percent(share)} of this place searched.${left}`;
+      + `${isDone ? "search complete" : `${percent(share)} searched`}.${left}`;
   };
   const search = async () => {
     const run = state.run + 1;
@@ -65,7 +65,8 @@ export function objectsView() {
     Object.assign(state, { found: [], from: 0, unread: 0 });
     search();
   } }, element("div", { class: "fields" },
-    element("div", { class: "field" }, element("label", { for: "objects-place" }, "Place"), place),
+    element("div", { class: "field" }, element("label", { for: "objects-place" }, "Search in"),
+      place),
     element("div", { class: "field" }, element("label", { for: "objects-host" }, "Host contains"),
       host),
     element("div", { class: "field" }, element("label", { for: "objects-path" }, "Path contains"),

@@ -2,16 +2,16 @@
 
 // Each group has the CSS class of its colour.
 export const GROUPS = [
-  { name: "from memory", class: "memory", outcomes: ["memory-hit"] },
-  { name: "from disk", class: "disk", outcomes: ["disk-hit"] },
+  { name: "memory hit", class: "memory", outcomes: ["memory-hit"] },
+  { name: "disk hit", class: "disk", outcomes: ["disk-hit"] },
   { name: "revalidated or stale", class: "revalidated",
     outcomes: ["revalidated", "stale-if-error"] },
   { name: "shared fetch", class: "shared", outcomes: ["collapsed"] },
-  { name: "fetched", class: "fetched", outcomes: ["miss", "bypass"] },
-  { name: "answered by foxy, or failed", class: "own",
+  { name: "miss or bypass", class: "fetched", outcomes: ["miss", "bypass"] },
+  { name: "error, or foxy's own answer", class: "own",
     outcomes: ["origin-failed", "refused", "local"] },
   { name: "tunnel", class: "tunnel", outcomes: ["tunnel"] },
-  { name: "broken off", class: "cut", outcomes: ["cut"] },
+  { name: "incomplete answer", class: "cut", outcomes: ["cut"] },
 ];
 
 // Returns the CSS class of an outcome.

@@ -51,30 +51,31 @@ function tile(name) {
     } };
 }
 
-const TILES = ["Requests", "Hit ratio", "Byte hit ratio", "Saved at the origin", "CPU a request",
+const TILES = ["Requests", "Hit ratio", "Byte hit ratio", "Origin traffic saved", "CPU per request",
   "Memory", "Disk", "Connections"];
 
 function setTiles(tiles, recent, all, look) {
   const measure = (name) => look.stores.reduce((sum, store) => sum + store.measures[name], 0);
-  tiles[0].set(`${number(recent.rate)}/s`, `${number(all.requests)} since the start`);
-  tiles[1].set(percent(recent.hitRatio), `${percent(all.hitRatio)} since the start`);
-  tiles[2].set(percent(recent.byteHitRatio), `${percent(all.byteHitRatio)} since the start`);
-  tiles[3].set(`${bytes(recent.saved / recent.seconds)}/s`, `${bytes(all.saved)} since the start`);
+  tiles[0].set(`${number(recent.rate)}/s`, `${number(all.requests)} since foxy started`);
+  tiles[1].set(percent(recent.hitRatio), `${percent(all.hitRatio)} since foxy started`);
+  tiles[2].set(percent(recent.byteHitRatio), `${percent(all.byteHitRatio)} since foxy started`);
+  tiles[3].set(`${bytes(recent.saved / recent.seconds)}/s`,
+    `${bytes(all.saved)} since foxy started`);
   tiles[4].set(duration(recent.cpuEach), `${percent(recent.cpuShare)} of one CPU`);
   tiles[5].set(bytes(look.resident_bytes),
-    `responses ${bytes(look.memory.bytes)} of ${bytes(look.memory.limit)}`);
+    `cached responses: ${bytes(look.memory.bytes)} of ${bytes(look.memory.limit)}`);
   tiles[6].set(look.stores.length ? bytes(measure("live_bytes")) : "none",
-    `${number(measure("records"))} records in ${bytes(measure("capacity_bytes"))}`);
-  tiles[7].set(number(look.connections.open), `at most ${number(look.connections.limit)}`);
+    `of ${bytes(measure("capacity_bytes"))}; ${number(measure("records"))} records`);
+  tiles[7].set(number(look.connections.open), `limit: ${number(look.connections.limit)}`);
 }
 
 function latencyTable(outcomes) {
   const rows = outcomes.filter(({ count }) => count > 0).map((one) => [one.name,
     duration(quantile(one, 0.5)), duration(quantile(one, 0.99)), number(one.count),
     histogram(one)]);
-  if (rows.length === 0) return element("p", {}, `No request in the last ${WINDOW} seconds.`);
-  return table(`Latency by outcome, of the last ${WINDOW} seconds`, [{ title: "outcome" },
-    { title: "median", number: true }, { title: "99 %", number: true },
+  if (rows.length === 0) return element("p", {}, `No requests in the last ${WINDOW} seconds.`);
+  return table(`Latency by outcome, last ${WINDOW} seconds`, [{ title: "outcome" },
+    { title: "median", number: true }, { title: "p99", number: true },
     { title: "requests", number: true },
     { title: element("span", { class: "picture" }, "distribution"), class: "picture" }], rows);
 }
@@ -83,7 +84,7 @@ function errorTable(look) {
   const rows = [...look.traffic.errors].reverse().slice(0, 20).map((one) => [clock(one.end_ms),
     String(one.status), one.reason ?? "origin", one.url, one.client,
     one.says ?? "the origin answered with this status"]);
-  if (rows.length === 0) return element("p", {}, "No error since foxy started.");
+  if (rows.length === 0) return element("p", {}, "No errors since foxy started.");
   return table("Last errors, newest first", [{ title: "time" }, { title: "status" },
     { title: "reason" }, { title: "URL", class: "url" }, { title: "client" },
     { title: "meaning", class: "prose" }], rows);
@@ -102,13 +103,13 @@ function storeTable(look) {
   });
   return table("Stores", [{ title: "folder" }, { title: "state" },
     { title: "used", number: true }, { title: "records", number: true },
-    { title: "index", number: true }, { title: "errors", number: true }], rows);
+    { title: "index memory", number: true }, { title: "disk errors", number: true }], rows);
 }
 
 export function overviewView() {
   const tiles = TILES.map(tile);
   const requests = new TimeChart("Requests by outcome", GROUPS, (value) => `${number(value)}/s`);
-  const traffic = new TimeChart("Bytes", [{ name: "to clients", class: "memory" },
+  const traffic = new TimeChart("Traffic", [{ name: "to clients", class: "memory" },
     { name: "from origins", class: "fetched" }], (value) => `${bytes(value)}/s`, false);
   const [troubles, latencies, stores, errors] = [1, 2, 3, 4].map(() => element("div"));
   return {
@@ -116,7 +117,8 @@ export function overviewView() {
     title: "Overview",
     content: element("div", {}, troubles,
       element("div", { class: "tiles" }, tiles.map((one) => one.root)),
-      element("p", { class: "note" }, `Large numbers are of the last ${WINDOW} seconds.`),
+      element("p", { class: "note" }, `Rates, ratios and CPU are averages of the last ${WINDOW} `
+        + "seconds. Memory, disk and connections are current values."),
       element("div", { class: "columns" }, requests.root, traffic.root),
       element("div", { class: "columns" },
         element("div", { class: "card" }, element("h3", {}, "Latency"), latencies),
@@ -136,8 +138,8 @@ export function overviewView() {
         element("h3", {}, "Troubles"),
         element("ul", {}, look.troubles.map((text) => element("li", {}, text)))));
       show(latencies, latencyTable(recent.outcomes), element("p", { class: "note" },
-        "Each bar is a range of latencies, twice as long as the range before: up to 16 µs, "
-        + "up to 32 µs, and so on to more than 67 s."));
+        "Each bar counts the requests in a range of latencies: up to 16 µs, up to 32 µs, up to "
+        + "64 µs and so on; the last bar counts requests above 67 s."));
       show(stores, storeTable(look));
       show(errors, errorTable(look));
     },

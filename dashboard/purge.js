@@ -33,7 +33,7 @@ export function purgeView() {
     try {
       const answer = await ask("/purge", purge);
       const what = purge.hard ? "removed" : "marked as stale";
-      say(`Done: ${what}; purge number ${answer.number}. No crash can undo it.`, "done");
+      say(`Purge ${answer.number}: responses ${what}. A crash cannot undo the purge.`, "done");
     } catch (refusal) {
       say(refusal.message, "refused");
     }
@@ -43,9 +43,9 @@ export function purgeView() {
       const { objects } = await ask("/purge", { ...wanted(), "dry-run": true });
       const memory = number(objects.memory);
       say(objects.disk === null
-        ? `The purge would mean at least ${memory} responses, in memory; `
-          + "foxy cannot count further ones on disk."
-        : `The purge would mean ${memory} responses in memory, ${number(objects.disk)} on disk.`,
+        ? `This purge matches at least ${memory} responses: foxy counts those in memory, but `
+          + "cannot count all on disk."
+        : `This purge matches ${memory} responses in memory and ${number(objects.disk)} on disk.`,
       "done");
     } catch (refusal) {
       say(refusal.message, "refused");
@@ -63,14 +63,15 @@ export function purgeView() {
   const form = element("form", { class: "card", onsubmit: (event) => {
     event.preventDefault();
     const what = KINDS.find(([name]) => name === kind.value)[1];
-    words.textContent = `This ${hard.checked ? "removes" : "marks as stale"}: ${what} `
-      + (kind.value === "all" ? "" : value.value);
+    words.textContent = `The purge ${hard.checked ? "removes" : "marks as stale"} ${what}`
+      + (kind.value === "all" ? "." : `: ${value.value}`);
     dialog.showModal();
   } },
   element("div", { class: "field" }, element("label", { for: "purge-kind" }, "Purge"), kind),
-  element("div", { class: "field" }, element("label", { for: "purge-value" }, "Name"), value),
+  element("div", { class: "field" },
+    element("label", { for: "purge-value" }, "URL, host or tag"), value),
   element("div", { class: "field check" }, hard, element("label", { for: "purge-hard" },
-    "Remove the responses. Otherwise foxy asks the origin before it sends them again.")),
+    "Hard purge: remove the responses. Otherwise foxy validates them at the origin before use.")),
   element("div", { class: "buttons" },
     element("button", { type: "button", onclick: dryRun }, "Dry run"),
     element("button", { type: "submit", class: "danger" }, "Purge…")));

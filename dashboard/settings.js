@@ -9,7 +9,7 @@ const COLUMNS = [{ title: "setting" }, { title: "value", class: "value" }, { tit
 function row(setting) {
   const value = setting.value ?? `(${setting.default})`;
   const notes = [setting.flag ? `--${setting.flag}` : null,
-    setting.reload ? "a reload changes it" : "needs a restart"].filter(Boolean).join("; ");
+    setting.reload ? "can be reloaded" : "needs a restart"].filter(Boolean).join("; ");
   return [element("code", {}, setting.key), element("code", {}, value), setting.source,
     element("span", {}, setting.doc.replaceAll("`", ""), element("span", { class: "note" },
       ` (${notes})`))];
@@ -34,7 +34,7 @@ export function settingsView() {
       element("h3", {}, title), table(title, [{ title: "name" }, { title: "keys", class: "value" }],
         list.map((one) => [one.name, element("code", {}, one.text)]))));
     const file = all.file ? `Configuration file: ${all.file}.` : "foxy read no configuration file.";
-    show(result, element("p", {}, `${file} ${chosen.length} settings.`), parts, tables);
+    show(result, element("p", {}, `${file} ${chosen.length} settings are shown.`), parts, tables);
   };
   filter.addEventListener("input", draw);
   changed.addEventListener("change", draw);
@@ -46,7 +46,7 @@ export function settingsView() {
         element("div", { class: "field" }, element("label", { for: "settings-filter" }, "Search"),
           filter),
         element("div", { class: "field check" }, changed,
-          element("label", { for: "settings-changed" }, "Only settings that somebody has set"))),
+          element("label", { for: "settings-changed" }, "Only settings with a given value"))),
       result),
     async open() {
       try {

@@ -17,8 +17,8 @@ function factsOf(map, cell) {
   const log = map.areas[cell.log];
   if (cell.state === "free") return `Segment ${cell.slot}: free, in the ${log} log.`;
   return `Segment ${cell.slot}: ${cell.state}, number ${cell.sequence} of the ${log} log, `
-    + `${number(cell.age)} newer segments, ${number(cell.records)} live records, `
-    + `${bytes(cell.live)} live. ${more}`;
+    + `${number(cell.age)} newer segments, ${number(cell.records)} live records `
+    + `(${bytes(cell.live)}). ${more}`;
 }
 
 // Returns the part of the page for a store.

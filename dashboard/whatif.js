@@ -7,8 +7,8 @@ import { ask } from "./server.js";
 const WIDTH = 600;
 const HEIGHT = 160;
 const REFRESH = 10_000;
-const SERIES = [{ name: "hits", class: "memory", key: "hits" },
-  { name: "bytes", class: "fetched", key: "byte_hits" }];
+const SERIES = [{ name: "hit ratio", class: "memory", key: "hits" },
+  { name: "byte hit ratio", class: "fetched", key: "byte_hits" }];
 const NAMES = { 0.25: "¼×", 0.5: "½×" };
 
 function name(factor) {
@@ -45,13 +45,14 @@ function picture(tier, points) {
   const spoken = points.map((point) =>
     `${name(point.factor)}: ${percent(point.hits.value)} hits`).join(", ");
   return drawing("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart",
-    preserveAspectRatio: "none", "aria-label": `Hits by size of the ${tier.tier}. ${spoken}.`,
+    preserveAspectRatio: "none",
+    "aria-label": `Hit ratio by size of the ${tier.tier} cache. ${spoken}.`,
   }, ...grid, ...shapes);
 }
 
 function pointTable(caption, first, points, label) {
   return table(caption, [{ title: first }, { title: "size", number: true },
-    { title: "hits", number: true }, { title: "bytes", number: true }],
+    { title: "hit ratio", number: true }, { title: "byte hit ratio", number: true }],
   points.map((point) => [label(point), bytes(point.capacity), withMargin(point.hits),
     withMargin(point.byte_hits)]));
 }
@@ -59,7 +60,7 @@ function pointTable(caption, first, points, label) {
 function hostTable(tier, points) {
   const columns = [{ title: "host", class: "url" }, { title: "requests", number: true },
     ...points.map((point) => ({ title: name(point.factor), number: true }))];
-  return table(`Hits of the busiest hosts, by size of the ${tier.tier}`, columns,
+  return table(`Hit ratio of the busiest hosts, by size of the ${tier.tier} cache`, columns,
     tier.hosts.map((host) => [host.host, number(host.requests),
       ...host.points.map(([hits]) => percent(hits.value))]));
 }
@@ -67,25 +68,25 @@ function hostTable(tier, points) {
 function tierCards(tier) {
   const points = tier.points.filter((point) => isPresent(tier, point));
   const others = tier.points.filter((point) => !isPresent(tier, point));
-  const title = `Size of the ${tier.tier}`;
+  const title = `Size of the ${tier.tier} cache`;
   const label = (point) => `${name(point.factor)}${point.was_full ? "" : " *"}`;
   const curve = element("figure", { class: "card" },
     element("figcaption", {}, element("h3", {}, title),
-      element("span", { class: "chart-top" }, "top: 100 %")),
+      element("span", { class: "chart-top" }, "scale: 0 to 100 %")),
     picture(tier, points),
     element("div", { class: "chart-times factors" },
       points.map((point) => element("span", {}, name(point.factor)))),
     element("ul", { class: "legend" }, SERIES.map((series) => element("li", {},
       element("span", { class: `swatch ${series.class}` }), series.name))),
-    element("p", { class: "note" }, `${bytes(tier.capacity)} with ${tier.policy}. Sample: 1 in ${
-      number(1 / tier.sampled)} keys.`),
-    pointTable(title, "share of the present size", points, label));
+    element("p", { class: "note" }, `Now: ${bytes(tier.capacity)} with ${tier.policy}. `
+      + `Sample: 1 of ${number(1 / tier.sampled)} keys.`),
+    pointTable(title, "times the present size", points, label));
   const policies = others.length > 0 && element("div", { class: "card quiet" },
     element("h3", {}, "Other policies"),
-    pointTable(`Other policies, with the present size of the ${tier.tier}`, "policy", others,
+    pointTable(`Other policies, at the present size of the ${tier.tier} cache`, "policy", others,
       (point) => point.policy));
   const hosts = tier.hosts.length > 0 && element("div", { class: "card quiet" },
-    element("h3", {}, `Hosts and the ${tier.tier}`), hostTable(tier, points));
+    element("h3", {}, "Busiest hosts"), hostTable(tier, points));
   return [curve, policies, hosts].filter(Boolean);
 }
 
@@ -101,9 +102,11 @@ export function whatIfView() {
         return;
       }
       const lost = report.lost > 0
-        ? ` ${number(report.lost)} sampled requests were lost, because there were too many.` : "";
+        ? ` foxy dropped ${number(report.lost)} sampled requests, because there were too many.`
+        : "";
       const note = `Estimates for ${number(report.requests)} requests, from a sample of keys, with `
-        + `95 % intervals. The hits of 1× are counted. A * marks a size that was not full yet.${lost}`;
+        + "95 % confidence intervals. Hits at 1× are counted, not estimated. * means not full yet: "
+        + `the value will still rise.${lost}`;
       show(result, element("p", { class: "note" }, note), report.tiers.flatMap(tierCards));
     } catch (refusal) {
       show(result, element("p", { class: "refused" }, refusal.message));

@@ -199,7 +199,7 @@ try {
     page.on("pageerror", (error) => faults.push(`${name}: ${error.message}`));
     await page.goto(`file://${file}`);
     await page.waitForTimeout(500);
-    check((await page.textContent("main")).includes("of the space is live"), `${name}: no map`);
+    check((await page.textContent("main")).includes("of the space holds live data"), `${name}: no map`);
     if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
   }
 } finally {

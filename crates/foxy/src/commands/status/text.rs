@@ -29,17 +29,17 @@ fn head(status: &Value) -> String {
 }
 
 fn requests(status: &Value) -> String {
-    let mut table = Table::new(&["", "now", "since the start"]);
+    let mut table = Table::new(&["", "now", "since start"]);
     let requests = &status["requests"];
     let rate = format!("{}/s", rate(&requests["per_second"]));
     table.row(&["requests".into(), rate, count(&requests["total"])]);
-    for (name, key) in [("hit ratio", "hit_ratio"), ("traffic saved", "saved_ratio")] {
+    for (name, key) in [("hit ratio", "hit_ratio"), ("origin traffic saved", "saved_ratio")] {
         table.row(&[name.into(), percent(&status[key]["now"]), percent(&status[key]["total"])]);
     }
     let sent = &status["sent_bytes"];
     let now = format!("{}/s", bytes(&sent["per_second"]));
     table.row(&["sent to clients".into(), now, bytes(&sent["total"])]);
-    let mut outcomes = Table::new(&["outcome", "now", "since the start", "median", "99 %"]);
+    let mut outcomes = Table::new(&["outcome", "now", "since start", "median", "p99"]);
     for outcome in status["outcomes"].as_array().into_iter().flatten() {
         outcomes.row(&[
             outcome["outcome"].as_str().unwrap_or_default().into(),
@@ -55,8 +55,8 @@ fn requests(status: &Value) -> String {
 fn memory(status: &Value) -> String {
     let memory = &status["memory"];
     format!(
-        "memory: {} for {} responses and parts, {} for indexes, {} in all\n\
-         {:.2} processors in use, {} open connections of clients\n",
+        "memory: {} for {} cached responses and parts, {} for indexes, {} in total\n\
+         {:.2} CPUs in use, {} open client connections\n",
         bytes(&memory["responses_bytes"]),
         count(&memory["entries"]),
         bytes(&memory["index_bytes"]),
@@ -68,7 +68,7 @@ fn memory(status: &Value) -> String {
 
 fn stores(stores: &Value) -> Option<String> {
     let stores = stores.as_array().filter(|stores| !stores.is_empty())?;
-    let mut table = Table::new(&["store", "used", "of", "read", "written", "disk errors"]);
+    let mut table = Table::new(&["store", "used", "capacity", "read", "written", "disk errors"]);
     for store in stores {
         let is_out = store["out_of_use"].as_bool().unwrap_or_default();
         let errors = count(&store["disk_errors"]);
@@ -87,7 +87,7 @@ fn stores(stores: &Value) -> Option<String> {
 fn errors(errors: &Value) -> Option<String> {
     const SHOWN: usize = 6;
     let errors = errors.as_array().filter(|errors| !errors.is_empty())?;
-    let mut table = Table::new(&["error of foxy", "now", "since the start"]);
+    let mut table = Table::new(&["foxy's own errors", "now", "since start"]);
     for error in errors.iter().take(SHOWN) {
         let reason = error["reason"].as_str().unwrap_or_default().to_owned();
         table.row(&[reason, format!("{}/s", rate(&error["per_second"])), count(&error["total"])]);

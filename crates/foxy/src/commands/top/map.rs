@@ -6,7 +6,7 @@ use ratatui::style::{Color, Style};
 use serde_json::Value;
 
 /// Explains the characters.
-pub const LEGEND: &str = "height: live share, ·: free, ◆: write head, ×: being freed";
+pub const LEGEND: &str = "height: live data, ·: free, ◆: write position, ×: being evicted";
 /// Characters for the live share of sealed segments.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const OPEN: char = '◆';

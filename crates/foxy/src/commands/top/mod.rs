@@ -37,7 +37,7 @@ pub fn command() -> Command {
         .arg(
             interval
                 .value_parser(parse_positive_duration)
-                .help("Time between two looks at the running foxy"),
+                .help("Time between updates"),
         )
         .arg(once.help("Print one frame as text, for scripts"));
     admin_client::add_to(command)

@@ -84,14 +84,14 @@ impl Screen<'_> {
             cores.map_or(Value::Null, |((before, now), seconds)| ((now - before) / seconds).into());
         let figures = [
             format!(
-                "{}/s requests, {} hits, {} of bytes saved, {}/s to clients",
+                "{} requests/s, {} hits, {} origin traffic saved, {}/s to clients",
                 rate(&growth("requests")),
                 share(self.hit_ratio(last)),
                 share(saved),
                 bytes(&growth("client_sent_bytes")),
             ),
             format!(
-                "{} of memory, {} of it responses, {} connections, {} processors",
+                "memory {} (cached responses {}), {} connections, {} CPUs in use",
                 bytes(&live["resident_bytes"]),
                 bytes(&live["memory"]["bytes"]),
                 count(&live["connections"]["open"]),
@@ -106,7 +106,7 @@ impl Screen<'_> {
         let [label, curve] =
             Layout::horizontal([Constraint::Length(16), Constraint::Fill(1)]).areas(rest.take(1));
         let most = rates.iter().max().map_or_else(|| "–".into(), ToString::to_string);
-        Line::raw(format!("up to {most}/s")).render(label, buffer);
+        Line::raw(format!("peak {most}/s")).render(label, buffer);
         Sparkline::default().data(&rates).style(style).render(curve, buffer);
     }
 
@@ -170,7 +170,7 @@ impl Screen<'_> {
         };
         let widths = [13, 7, 8, 7, 7].map(Constraint::Length);
         let heading =
-            aligned("outcome".into(), ["per s", "total", "median", "99 %"].map(str::to_owned));
+            aligned("outcome".into(), ["per s", "total", "median", "p99"].map(str::to_owned));
         self.table(rows.iter().map(row).collect(), heading, &widths, area, buffer);
     }
 
@@ -201,7 +201,7 @@ impl Screen<'_> {
             Row::new([elapsed, status, Cell::from(text("outcome")), Cell::from(url)])
         };
         let rows = requests.iter().take(usize::from(SLOWEST)).map(row).collect();
-        let heading = ["slowest", "status", "outcome", "recent request"].map(Cell::from);
+        let heading = ["duration", "status", "outcome", "slowest recent requests"].map(Cell::from);
         let widths = [8, 6, 13].map(Constraint::Length);
         let widths = [&widths[..], &[Constraint::Fill(1)]].concat();
         self.table(rows, Row::new(heading), &widths, area, buffer);
@@ -231,7 +231,7 @@ impl Screen<'_> {
                 ],
             )
         };
-        let names = ["used", "of", "records", "read/s", "written/s", "state"];
+        let names = ["used", "capacity", "records", "read/s", "written/s", "state"];
         let widths = [FOLDER_WIDTH as u16, 10, 10, 9, 9, 9].map(Constraint::Length);
         let widths = [&widths[..], &[Constraint::Fill(1)]].concat();
         let rows = values(&last.live["stores"]).iter().enumerate().map(row).collect();

@@ -59,14 +59,14 @@ fn the_frame_has_each_figure_within_80_columns_and_24_lines() {
     assert!(frame.lines().all(|line| line.chars().count() <= 80), "{frame}");
     for (part, expected) in [
         ("foxy 1.2.3", "foxy 1.2.3 at 127.0.0.1:3129, running for 12 s: healthy"),
-        ("requests,", "200/s requests, 75.0 % hits, 50.0 % of bytes saved, 200 KiB/s to clients"),
-        ("memory,", "30 MiB of memory, 1 MiB of it responses, 7 connections, 0.5 processors"),
-        ("up to", "up to 200/s     █"),
-        ("outcome", "outcome         per s    total  median    99 %"),
+        ("requests/s,", "200 requests/s, 75.0 % hits, 50.0 % origin traffic saved, 200 KiB/s to clients"),
+        ("CPUs", "memory 30 MiB (cached responses 1 MiB), 7 connections, 0.5 CPUs in use"),
+        ("peak", "peak 200/s      █"),
+        ("outcome", "outcome         per s    total  median     p99"),
         ("memory-hit", "memory-hit        150      375  1.0 ms  2.0 ms"),
         ("a.test  ", "75.0 %  50.0 %"),
         ("serving", "/var/cac…er/foxy"),
-        ("map (", "map (height: live share, ·: free, ◆: write head, ×: being freed)"),
+        ("map (", "map (height: live data, ·: free, ◆: write position, ×: being evicted)"),
         ("◆·", "█▄×◆·"),
     ] {
         let line = line(&frame, part);

@@ -10,12 +10,12 @@ const HOST_WIDTH: usize = 20;
 pub fn of(report: &WhatIfReport) -> String {
     let WhatIfReport { requests, bytes, lost, tiers } = report;
     if tiers.is_empty() {
-        return "this foxy takes no sample of requests; set what-if = \"on\"".to_owned();
+        return "foxy makes no estimates, because what-if is off; set what-if = \"on\"".to_owned();
     }
     let mut text =
-        format!("{requests:.0} requests that a cache could answer, {}\n", size(*bytes as u64));
+        format!("estimates for {requests:.0} cacheable requests, {}\n", size(*bytes as u64));
     if *lost > 0 {
-        text.push_str(&format!("{lost} sampled requests were lost, because there were too many\n"));
+        text.push_str(&format!("foxy dropped {lost} sampled requests, because there were too many\n"));
     }
     let tiers = tiers.iter().map(tier).collect::<Vec<_>>();
     text.push('\n');
@@ -25,24 +25,24 @@ pub fn of(report: &WhatIfReport) -> String {
 
 fn tier(tier: &TierReport) -> String {
     let mut text = format!(
-        "{} of {} with {}, from 1 in {:.0} keys\n",
+        "{} cache of {} with {} (sample: 1 of {:.0} keys)\n",
         tier.tier,
         size(tier.capacity),
         tier.policy,
         1.0 / tier.sampled
     );
-    let mut table = Table::new(&["size", "", "hits", "", "bytes", ""]);
+    let mut table = Table::new(&["size", "", "hit ratio", "", "byte hit ratio", ""]);
     for point in tier.curve() {
         let name = format!("{}×{}", point.factor, if point.was_full { "" } else { " *" });
         table.row(&cells(&name, &size(point.capacity), point));
     }
     text.push_str(&table.render());
     if tier.curve().any(|point| !point.was_full) {
-        text.push_str("* was not full yet\n");
+        text.push_str("* not full yet: the value will still rise\n");
     }
     let others: Vec<_> = tier.points.iter().filter(|point| point.policy != tier.policy).collect();
     if !others.is_empty() {
-        let mut table = Table::new(&["policy", "", "hits", "", "bytes", ""]);
+        let mut table = Table::new(&["policy", "", "hit ratio", "", "byte hit ratio", ""]);
         others.iter().for_each(|point| table.row(&cells(&point.policy, "", point)));
         text.push_str(&format!("\n{}", table.render()));
     }
@@ -129,12 +129,12 @@ mod tests {
         let report = WhatIfReport { requests: 2e6, bytes: 3e12, lost: 5, tiers: vec![tier] };
         let text = of(&report);
         for part in [
-            "2000000 requests",
-            "5 sampled requests were lost",
-            "disk of 1 GiB with lru, from 1 in 64 keys",
+            "2000000 cacheable requests",
+            "dropped 5 sampled requests",
+            "disk cache of 1 GiB with lru (sample: 1 of 64 keys)",
             "0.5×",
             "2× *",
-            "* was not full yet",
+            "* not full yet",
             "50.0 %",
             "±1.2",
             "sieve",
