@@ -17,7 +17,8 @@ pub struct CertificateRequest {
 /// Makes an ECDSA key on P-256, and a request for a certificate with the host name `name`.
 ///
 /// # Errors
-/// [`AuthorityError::Signing`] if `name` is no host name, or the system provides no random bytes.
+/// [`AuthorityError::Signing`] if `name` is not a host name, or the system provides no random
+/// bytes.
 pub fn request(name: &str) -> Result<CertificateRequest, AuthorityError> {
     let mut parameters = CertificateParams::new([name.to_owned()]).map_err(signing)?;
     parameters.distinguished_name = DistinguishedName::new();
@@ -30,7 +31,8 @@ pub fn request(name: &str) -> Result<CertificateRequest, AuthorityError> {
 /// the SHA-256 hash of the key authorization.
 ///
 /// # Errors
-/// [`AuthorityError::Signing`] if `name` is no host name, or the system provides no random bytes.
+/// [`AuthorityError::Signing`] if `name` is not a host name, or the system provides no random
+/// bytes.
 pub fn challenge(name: &str, digest: &[u8; 32]) -> Result<MadeCertificate, AuthorityError> {
     let mut parameters = CertificateParams::new([name.to_owned()]).map_err(signing)?;
     parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];

@@ -23,7 +23,7 @@ pub enum CidrError {
     },
     /// Bits after the prefix are not zero, so the user may have meant another block.
     HostBits {
-        /// The whole text.
+        /// The text that should be a block of addresses.
         text: String,
         /// The block with these bits set to zero.
         meant: Cidr,

@@ -6,7 +6,7 @@ use crate::time::days_since_epoch;
 const MICROS: i64 = 1_000_000;
 
 /// Parses an integer as in [`by_magnitude`], seconds with a fraction, or an RFC 3339 date. Drops
-/// digits below a microsecond. Returns `None` if the text is no time.
+/// digits below a microsecond. Returns `None` if the text is not a time.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
     seconds(text).or_else(|| rfc3339(text))
@@ -50,7 +50,8 @@ pub fn by_magnitude(number: i64) -> Option<i64> {
     }
 }
 
-/// Parses a date such as `10/Oct/2000:13:55:36 -0700`. Returns `None` if the text is no such date.
+/// Parses a date such as `10/Oct/2000:13:55:36 -0700`. Returns `None` if the text is not such a
+/// date.
 #[must_use]
 pub fn common_log(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(':')?;

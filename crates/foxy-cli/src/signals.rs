@@ -114,7 +114,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        // SIGHUP also sets the flag. Only SIGUSR1, the signal to reopen logs, is ignored.
+        // Each signal except SIGUSR1, which asks to reopen logs, sets the flag.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };

@@ -269,7 +269,7 @@ pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
 pub struct IoDone {
     /// The number of the operation.
     pub id: IoId,
-    /// The outcome.
+    /// The result of the operation, or the error that ended it.
     pub result: Result<IoOutput, IoError>,
     /// The buffer of a `Read` or `Write`, even if it failed.
     pub buffer: Option<IoBuffer>,

@@ -24,7 +24,7 @@ pub struct TraceRecord {
     pub submitted: Instant,
     /// Time when the result was reaped.
     pub finished: Instant,
-    /// Success or the error.
+    /// Whether the operation succeeded, or its error.
     pub result: Result<(), IoError>,
 }
 

@@ -47,7 +47,7 @@ impl FromStr for MemberId {
 /// A node of the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The name.
+    /// Name of the member.
     pub id: MemberId,
     /// Host where other nodes reach the member. An IPv6 address has brackets.
     pub host: String,
@@ -130,7 +130,7 @@ pub struct Members {
     own: usize,
 }
 
-/// The reason why a list of members is no fleet.
+/// The reason why a list of members is not a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFleet {
     /// No member has the name of this node.

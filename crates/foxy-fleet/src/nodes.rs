@@ -52,7 +52,7 @@ struct NodeState {
 /// The state of a node, for the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeStatus {
-    /// The node.
+    /// Name, address and weight of the node.
     pub member: Member,
     /// True for this node itself.
     pub is_own: bool,

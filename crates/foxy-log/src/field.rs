@@ -13,7 +13,7 @@ pub enum FieldKind {
     Duration,
     /// A time in milliseconds since the Unix epoch.
     Time,
-    /// A text.
+    /// A text, such as a URL.
     Text,
     /// The address of a client. `=` also accepts a block of addresses.
     Address,
@@ -24,7 +24,7 @@ impl FieldKind {
     pub const fn description(self) -> (&'static str, &'static str) {
         match self {
             Self::Number => ("number", "404"),
-            Self::Bytes => ("bytes", "10M"),
+            Self::Bytes => ("size", "10M"),
             Self::Duration => ("duration", "250ms"),
             Self::Time => ("time", "2026-11-26T23:00 or -15m"),
             Self::Text => ("text", "\"a b\""),

@@ -44,7 +44,7 @@ pub struct Selector {
 /// ring stores with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// The reason.
+    /// The reason why the log keeps the transaction.
     pub kept: Kept,
     /// Number of transactions that the transaction stands for.
     pub weight: u32,

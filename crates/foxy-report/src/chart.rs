@@ -71,7 +71,7 @@ impl Provenance {
 /// interval, `low` and `high` equal `value`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// The value.
+    /// The measured value, such as a mean.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -184,7 +184,7 @@ pub enum Plot {
     Dots(Vec<Dots>),
 }
 
-/// A chart.
+/// A chart of measured values, which pages and terminals can draw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// Title of the chart, in one line.

@@ -242,7 +242,7 @@ pub enum Record {
     Picture {
         /// Name of the figure, such as `001-fig10`.
         figure: String,
-        /// The data.
+        /// The chart with its values.
         chart: Chart,
     },
     /// The requests of one class.
@@ -275,7 +275,7 @@ pub enum Record {
     NoVerdict {
         /// Name of the proxy, store scheme or engine.
         subject: String,
-        /// The reasons.
+        /// The reasons why there is no verdict.
         reasons: Vec<NoVerdictReason>,
         /// The conditions that failed.
         conditions: Vec<Condition>,

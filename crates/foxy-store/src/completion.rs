@@ -13,7 +13,7 @@ pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     }
 }
 
-/// Returns an error if the write failed or did not write all of its bytes.
+/// Checks a finished write. Returns an error if the write failed, or wrote only some of its bytes.
 pub fn written(done: &IoDone) -> Result<(), IoError> {
     match (&done.result, &done.buffer) {
         (Err(error), _) => Err(*error),

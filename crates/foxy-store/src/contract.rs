@@ -85,7 +85,7 @@ pub struct PlacementHint {
 pub struct Record {
     /// The caller's description of the content.
     pub head: Bytes,
-    /// The content.
+    /// The body of the record. The store does not interpret it.
     pub body: Bytes,
 }
 
@@ -232,7 +232,7 @@ pub enum Answer {
 pub struct StoreReply {
     /// The ticket (number) of the request.
     pub ticket: Ticket,
-    /// The answer.
+    /// Answer to the request with this ticket.
     pub answer: Answer,
 }
 

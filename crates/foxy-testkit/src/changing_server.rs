@@ -15,8 +15,8 @@ pub enum Behaviour {
     Good,
     /// Waits before each response.
     Slow(Duration),
-    /// Answers probes well. For a GET that is not a probe, closes the connection if the request has
-    /// an even number. Answers all other requests with 503.
+    /// Answers probes as a healthy server does. For a GET that is not a probe, closes the
+    /// connection if the request has an even number. Answers all other requests with 503.
     Lies,
 }
 

@@ -38,7 +38,8 @@ impl Answered {
 
 /// A client that keeps its connection and reads one response at a time.
 pub struct Client {
-    /// The connection. Bytes of the next response may already be in the client's buffer.
+    /// The connection to the server. Bytes of the next response may already be in the client's
+    /// buffer.
     pub stream: TcpStream,
     buffer: Vec<u8>,
 }

@@ -109,7 +109,7 @@ impl fmt::Display for ScriptError {
             }
             Self::BadStep { line, text } => write!(
                 f,
-                "line {line}: {text:?} is no step; steps are get K, look K, put K VERSION SIZE, remove K, run N, settle, \
+                "line {line}: {text:?} is not a step; steps are get K, look K, put K VERSION SIZE, remove K, run N, settle, \
                  advance MS, crash kill|power, reopen, faults ERRORS FLIPS"
             ),
         }

@@ -36,7 +36,7 @@ impl fmt::Display for Content {
 /// A request of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Target.
+    /// The requested object.
     pub content: Content,
     /// Number of the server, from 0.
     pub server: u32,

@@ -59,14 +59,14 @@ impl Layout {
     /// Creates an empty file system on the whole disk.
     ///
     /// # Panics
-    /// Panics if the profile's page size is no multiple of a fragment, or if a cylinder group has
-    /// no space for data.
+    /// Panics if the profile's page size is not a multiple of a fragment, or if a cylinder group
+    /// has no space for data.
     pub(super) fn new(profile: &DiskProfile) -> Self {
         let system = &profile.system;
         let page_size = u64::from(system.page_size);
         assert!(
             page_size > 0 && page_size.is_multiple_of(FRAGMENT),
-            "a page of {page_size} bytes is no fragments"
+            "a page of {page_size} bytes is not a whole number of fragments"
         );
         let track = u64::from(profile.sectors_per_track) * SECTOR;
         let group_bytes = u64::from(system.group_cylinders) * u64::from(profile.heads) * track;
@@ -381,8 +381,8 @@ impl DiskProfile {
     /// count.
     ///
     /// # Panics
-    /// Panics if the profile's page size is no multiple of a fragment, or a cylinder group has no
-    /// space for data.
+    /// Panics if the profile's page size is not a multiple of a fragment, or a cylinder group has
+    /// no space for data.
     #[must_use]
     pub fn room(&self) -> u64 {
         Layout::new(self).room()

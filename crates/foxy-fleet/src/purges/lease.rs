@@ -38,7 +38,7 @@ impl LeaseTerms {
 /// read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberRecord {
-    /// The process.
+    /// The process that wrote this record.
     pub process: Process,
     /// Number of this record. Each renewal has the next number.
     pub counter: u64,

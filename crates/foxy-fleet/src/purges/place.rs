@@ -53,7 +53,7 @@ fn text(number: u64, saved: &Saved) -> String {
     format!("{:016x} {rest}", xxh3_64(rest.as_bytes()))
 }
 
-/// Returns `None` if a write of the slot broke off, or never happened.
+/// Reads a slot of the file. Returns `None` if the slot was never written, or only in part.
 fn read_slot(file: &File, slot: u64) -> Slot {
     let mut bytes = [0; SLOT as usize];
     file.read_exact_at(&mut bytes, slot * SLOT).ok()?;

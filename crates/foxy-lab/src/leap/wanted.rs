@@ -24,7 +24,7 @@ impl Wanted {
         }
     }
 
-    /// Returns false only if no client has requested this URL. The comparison ignores
+    /// Whether a client may have requested this URL. The comparison ignores
     /// percent-encoding and the case of the host, because proxies may change both.
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,7 +23,7 @@ use robots::Robots;
 use std::io;
 
 /// Runs a load to its end. Calls `progress` with the number of started requests. The report counts
-/// failed requests; they are no error.
+/// failed requests; they are not an error.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
     let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };

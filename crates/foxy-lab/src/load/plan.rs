@@ -117,7 +117,8 @@ pub(crate) struct Live {
     fill_bytes: AtomicU64,
 }
 
-/// The sums of a run so far, from which a plan decides, such as the number of started requests.
+/// The sums of a run so far, such as the number of started requests. A plan chooses the next
+/// step of the run from these sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The number of started requests.

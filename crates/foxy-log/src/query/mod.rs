@@ -71,7 +71,7 @@ impl Comparison {
 pub struct QueryError {
     /// The position in characters, from 1.
     pub column: usize,
-    /// The reason.
+    /// The reason why the query is wrong.
     pub reason: QueryFault,
 }
 
@@ -89,7 +89,7 @@ pub enum QueryFault {
     },
     /// The value is not of the field's type.
     BadValue {
-        /// The value.
+        /// The value in the query.
         value: String,
         /// The type of the field.
         kind: &'static str,
@@ -108,7 +108,7 @@ pub enum QueryFault {
     Unquoted,
     /// The character has no meaning here.
     BadCharacter(char),
-    /// The value is no regular expression.
+    /// The value is not a regular expression.
     BadPattern(String),
     /// The query has too many levels of parentheses.
     TooDeep,
@@ -122,7 +122,8 @@ impl fmt::Display for QueryFault {
                 write!(f, "after {field}, write one of {permitted}")
             }
             Self::BadValue { value, kind, example } => {
-                write!(f, "{value:?} is no {kind}; write a value such as {example}")
+                let article = if kind.starts_with('a') { "an" } else { "a" };
+                write!(f, "{value:?} is not {article} {kind}; write a value such as {example}")
             }
             Self::NoValue => f.write_str("a value is missing"),
             Self::NoCondition => f.write_str("write a condition such as status >= 500"),

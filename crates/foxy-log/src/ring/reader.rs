@@ -15,7 +15,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Opens a ring. Returns `None` if the file is no ring.
+    /// Opens a ring. Returns `None` if the file is not a ring.
     pub fn open(file: File) -> io::Result<Option<Self>> {
         let geometry = Geometry::read(&file)?;
         Ok(geometry.map(|geometry| Self { file, geometry }))
@@ -69,8 +69,8 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Returns the transactions in the order of writing. Ends at the first byte that is no record
-    /// of this block: the end, or the place of a torn write.
+    /// Returns the transactions in the order of writing. Ends at the first byte that is not a
+    /// record of this block: the end, or the place of a torn write.
     pub fn records(self) -> impl Iterator<Item = Transaction<'a>> {
         self.raw().filter_map(record::decode)
     }

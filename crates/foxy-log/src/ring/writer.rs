@@ -16,7 +16,7 @@ pub struct RingWriter {
 
 impl RingWriter {
     /// Opens a ring of about `size` bytes, at least [`super::MIN_SIZE`]. The file must be open for
-    /// reading and writing. Empties the file if it is no ring of this size.
+    /// reading and writing. Empties the file if it is not a ring of this size.
     pub fn open(file: File, size: u64) -> io::Result<Self> {
         let geometry = Geometry::of_size(size);
         file.lock()?;

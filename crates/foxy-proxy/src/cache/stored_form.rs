@@ -202,7 +202,7 @@ pub struct RecordDescription {
     /// Whether the record is one of several variants of the URL, or the list of the header fields
     /// that distinguish them.
     pub is_variant: bool,
-    /// Status of the response, or `None` if the record is no response.
+    /// Status of the response, or `None` if the record is not a response.
     pub status: Option<u16>,
     /// Length of the response's body in bytes, with all parts.
     pub length: u64,

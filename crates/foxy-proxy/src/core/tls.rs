@@ -241,7 +241,7 @@ impl HandshakeFacts {
 /// A connection after its TLS handshake.
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
-    /// `None` for a connection without TLS.
+    /// What the client presented in the TLS handshake. `None` for a connection without TLS.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
 }
 
@@ -273,8 +273,8 @@ impl ClientTls {
         }
     }
 
-    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, up to
-    /// the call of [`Self::end_challenge`].
+    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, up
+    /// to the call of [`Self::end_challenge`].
     pub fn answer_challenge(
         &self,
         name: &str,

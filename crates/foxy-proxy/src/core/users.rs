@@ -217,7 +217,9 @@ pub fn token_line(name: &str) -> Result<(String, String), String> {
 
 fn check_name(name: &str) -> Result<(), String> {
     let text = || {
-        format!("{name:?} is no valid name; a name has up to {MAX_NAME_BYTES} bytes without colons")
+        format!(
+            "{name:?} is not a valid name; a name has up to {MAX_NAME_BYTES} bytes without colons"
+        )
     };
     if is_name(name) { Ok(()) } else { Err(text()) }
 }

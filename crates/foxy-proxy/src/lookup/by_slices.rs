@@ -188,8 +188,8 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Returns false if the proxy knows before the fetch that it cannot store slices (aligned MiB) of
-/// the object.
+/// Returns whether the proxy may store slices (aligned MiB) of the object, as far as the proxy can
+/// know before the fetch.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

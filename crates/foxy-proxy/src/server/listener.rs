@@ -49,7 +49,7 @@ pub enum ListenerKind {
 /// accepts from at least one socket, and each socket has at least one worker.
 #[derive(Debug)]
 pub struct SharedListener {
-    /// The sockets.
+    /// Sockets on which the workers accept clients.
     pub sockets: Vec<ListenSocket>,
     /// The clients of the sockets.
     pub kind: ListenerKind,

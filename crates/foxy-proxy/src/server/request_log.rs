@@ -176,7 +176,8 @@ impl<'a> RequestLog<'a> {
         self.log(sent, bytes, cut, &finished);
     }
 
-    /// Passes the answer to the receiver of the sample, if its key is in the sample.
+    /// Passes the answer to the receiver of sampled answers, if the sample contains the request's
+    /// cache key.
     fn sample(&self, sent: &SentResponse, bytes: u64) {
         let (sample, key) = (self.worker.shared.sample.as_ref(), self.progress.key());
         let Some((sample, key)) = sample.zip(key) else { return };

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 /// The attempts of one request to reach its origin through parent proxies.
 pub(crate) struct ParentAttempts {
-    /// The origin. Its field `ways` is `None`, because `ways` below has the value.
+    /// The origin of the request. Its field `ways` is `None`, because `ways` below has the value.
     origin: Origin,
     /// The ways to the origin (directly or through certain parents) that a rule of the operator
     /// permits. `None` if no rule decided.
@@ -103,7 +103,7 @@ pub(crate) struct ParentRoutes {
 }
 
 impl ParentRoutes {
-    /// Returns `None` if the operator has set no parent proxies.
+    /// Creates the routes through parent proxies. Returns `None` if the operator has set no parent.
     pub(crate) fn new(settings: &UpstreamSettings, counters: &Arc<Counters>) -> Option<Self> {
         Some(Self {
             parents: Arc::clone(settings.parents.as_ref()?),

@@ -20,7 +20,7 @@ pub enum Spacing {
     Doubling,
 }
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Title of the axis.

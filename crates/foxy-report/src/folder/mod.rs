@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest number of rows in a table of a script's lines.
 const MAX_LINES: usize = 200;
 
-/// A line of a file that is no record. Scripts beside the records write such lines.
+/// A line of a file that is not a record. Scripts beside the records write such lines.
 type JsonLine = Map<String, Value>;
 
 /// The records of a file.
@@ -58,7 +58,7 @@ impl RecordFile {
         self.records.is_empty() && self.lines.is_empty()
     }
 
-    /// Returns the lines that are no records.
+    /// Returns the lines that are not records.
     pub fn other_lines(&self) -> &[JsonLine] {
         &self.lines
     }

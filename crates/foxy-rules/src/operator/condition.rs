@@ -24,7 +24,7 @@ pub struct Conditions {
     pub methods: Vec<String>,
     /// Schemes: `http` and `https`.
     pub schemes: Vec<String>,
-    /// Hosts.
+    /// Hosts of the URL.
     pub hosts: Vec<HostCondition>,
     /// Ports of the origin.
     pub ports: Vec<PortRange>,
@@ -236,7 +236,7 @@ impl FromStr for PortRange {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
             (Ok(first @ 1..), Ok(last)) if first <= last => Ok(Self(first..=last)),
-            _ => Err(format!("`{text}` is no port; write 443 or 8000-8999")),
+            _ => Err(format!("`{text}` is not a port; write 443 or 8000-8999")),
         }
     }
 }
@@ -284,7 +284,7 @@ impl FromStr for Days {
         let number =
             |name: &str| DAY_NAMES.iter().position(|day| day.eq_ignore_ascii_case(name.trim()));
         let (Some(first), Some(last)) = (number(first), number(last)) else {
-            return Err(format!("`{text}` is no day; write mon, tue, … sun or mon-fri"));
+            return Err(format!("`{text}` is not a day; write mon, tue, … sun or mon-fri"));
         };
         let length = (last + 7 - first) % 7;
         Ok(Self((0..=length).fold(0, |days, step| days | 1 << ((first + step) % 7))))
@@ -325,7 +325,7 @@ impl FromStr for Hours {
         let range = text.split_once('-').and_then(|(from, to)| minutes(from).zip(minutes(to)));
         match range {
             Some((from, until)) if from != until => Ok(Self { from, until }),
-            _ => Err(format!("`{text}` is no time of day; write 08:00-18:00 (UTC)")),
+            _ => Err(format!("`{text}` is not a time of day; write 08:00-18:00 (UTC)")),
         }
     }
 }

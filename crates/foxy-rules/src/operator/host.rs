@@ -50,7 +50,7 @@ impl FromStr for HostCondition {
         }
         if text.contains('/') {
             return Err(format!(
-                "`{text}` is no network; write an address and a length: 192.0.2.0/24"
+                "`{text}` is not a network; write an address and a length: 192.0.2.0/24"
             ));
         }
         let (is_exact, name) = text.strip_prefix('=').map_or((false, text), |name| (true, name));
@@ -58,7 +58,7 @@ impl FromStr for HostCondition {
             Ok(HostPattern::Within(name)) if is_exact => Ok(Self::Exactly(name)),
             Ok(pattern) if !is_exact && !text.starts_with('.') => Ok(Self::Pattern(pattern)),
             _ => Err(format!(
-                "`{text}` is no host; write example.org, =example.org, *.example.org, * or \
+                "`{text}` is not a host; write example.org, =example.org, *.example.org, * or \
                  192.0.2.0/24"
             )),
         }

@@ -30,7 +30,7 @@ impl FromStr for RequestRate {
             let requests = requests.trim().parse().ok()?;
             Some(Self { requests, period: Duration::from_secs(seconds) })
         };
-        read().ok_or_else(|| format!("`{text}` is no rate; write 10/s, 600/m or 1000/h"))
+        read().ok_or_else(|| format!("`{text}` is not a rate; write 10/s, 600/m or 1000/h"))
     }
 }
 
@@ -50,7 +50,7 @@ impl FromStr for Bandwidth {
             let kibibytes = u32::try_from(size.0 >> 10).ok().and_then(NonZeroU32::new)?;
             Some(Self { kibibytes })
         };
-        read().ok_or_else(|| format!("`{text}` is no bandwidth; write 1M/s, and at least 1K/s"))
+        read().ok_or_else(|| format!("`{text}` is not a bandwidth; write 1M/s, and at least 1K/s"))
     }
 }
 

@@ -95,7 +95,7 @@ impl Rewrite {
     /// # Errors
     /// A sentence that says what is wrong with `from` or `to`.
     pub fn new(from: &str, to: &str) -> Result<Self, String> {
-        let unusable = |error| format!("`{from}` is no usable regular expression: {error}");
+        let unusable = |error| format!("`{from}` is not a usable regular expression: {error}");
         // Compiles the expression alone first: an unbalanced `)` could close the group that is
         // added around it.
         Regex::new(from).map_err(unusable)?;
@@ -104,7 +104,7 @@ impl Rewrite {
         let regex = regex.map_err(unusable)?;
         let is_path = to.starts_with('/') && to.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path || to.contains(['?', '#']) {
-            return Err(format!("`{to}` is no path; begin with / and leave out ? and #"));
+            return Err(format!("`{to}` is not a path; begin with / and leave out ? and #"));
         }
         let is_group = |name: &str| match name.parse::<usize>() {
             Ok(number) => number < regex.captures_len(),

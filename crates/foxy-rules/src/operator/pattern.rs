@@ -76,7 +76,7 @@ impl FromStr for Pattern {
             return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes; write several"));
         }
         let unusable =
-            |error: globset::Error| format!("`{text}` is no usable pattern: {}", error.kind());
+            |error: globset::Error| format!("`{text}` is not a usable pattern: {}", error.kind());
         let unmarked = text.strip_prefix(IGNORE_CASE);
         let ignores_case = unmarked.is_some();
         let mut builder = GlobBuilder::new(unmarked.unwrap_or(text));

@@ -98,7 +98,7 @@ impl<'r> Decision<'r> {
 /// An effect about which a rule decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
-    /// The effect.
+    /// The effect about which the rule decides.
     pub effect: Effect,
     /// The header fields about which the rule decides, if the effect changes header fields.
     pub fields: Vec<String>,

@@ -28,7 +28,7 @@ impl FromStr for UrlPattern {
         builder
             .build()
             .map(Self)
-            .map_err(|error| format!("`{text}` is no usable regular expression: {error}"))
+            .map_err(|error| format!("`{text}` is not a usable regular expression: {error}"))
     }
 }
 

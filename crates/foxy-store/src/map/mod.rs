@@ -139,7 +139,7 @@ pub struct PlacedRecord {
 /// A part of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPart {
-    /// The file.
+    /// The file that contains the part.
     pub file: FileId,
     /// Byte offset in the file.
     pub offset: u64,

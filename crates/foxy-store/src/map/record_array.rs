@@ -10,7 +10,7 @@ const PLACES_AT_ONCE: usize = 4 << 10;
 /// A live record in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordSize {
-    /// The key.
+    /// Key of the record.
     pub key: Key,
     /// The sequence number of the put that wrote the record.
     pub sequence: u64,

@@ -101,7 +101,7 @@ impl Opening {
     }
 
     /// Returns whether the current step expects this error. An expected error (such as a missing
-    /// file) is no failure of the disk.
+    /// file) is not a failure of the disk.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
             OpeningStep::Open => {

@@ -183,7 +183,7 @@ impl Superblock {
     /// some of the bytes.
     ///
     /// # Errors
-    /// If the file is no store, has another format version, or is a truncated store. The caller
+    /// If the file is not a store, has another format version, or is a truncated store. The caller
     /// must then leave the file unchanged.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
         let copies = [first, second];

@@ -46,7 +46,7 @@ pub struct ShardSettings {
     /// Number of bytes of puts that may wait in the mailbox. The shard refuses further puts as
     /// busy.
     pub mailbox_bytes: usize,
-    /// The clock. The proxy uses `foxy_base::clock::monotonic`.
+    /// The clock that tells the shard the time. The proxy uses `foxy_base::clock::monotonic`.
     pub clock: fn() -> Instant,
     /// A function that the shard calls to return freed memory to the operating system. It returns
     /// the time to wait until the next call.

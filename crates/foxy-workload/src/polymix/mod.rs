@@ -113,7 +113,7 @@ pub const IDLE_LIMIT: Duration = Duration::from_secs(15);
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The robot.
+    /// The robot, a simulated client.
     Client,
     /// The origin.
     Server,

@@ -64,7 +64,7 @@ pub enum Goal {
 pub struct PolymixPhase {
     /// Name in reports.
     pub name: &'static str,
-    /// End condition.
+    /// The condition that ends the phase.
     pub goal: Goal,
     /// Factors at the start of the phase.
     pub from: Factors,

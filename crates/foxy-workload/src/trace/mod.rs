@@ -44,7 +44,7 @@ const _: () = assert!(size_of::<Get>() == 24);
 /// A request with another method than GET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// The method.
+    /// Method of the request.
     pub verb: Verb,
     /// Time, client and URL of the request, with the size of the last GET of that URL.
     pub get: Get,

@@ -33,7 +33,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return Ok(());
     }
     let text = text(&status);
-    let absent = "the running foxy is no node of a fleet; set `fleet.node` to join a fleet";
+    let absent = "the running foxy is not a node of a fleet; set `fleet.node` to join a fleet";
     terminal::print(text.as_deref().unwrap_or(absent));
     Ok(())
 }

@@ -22,7 +22,7 @@ pub fn command() -> Command {
         ))
         .arg(switch("json").help("Print one JSON object instead of text"))
         .arg(switch("watch").help(
-            "Watch for 30 seconds, and take the change back if foxy answers many more requests \
+            "Watch for 30 seconds, and revert the change if foxy answers many more requests \
              with errors of its own",
         ));
     admin_client::add_to(command)

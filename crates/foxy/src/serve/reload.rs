@@ -145,8 +145,8 @@ impl Reloader {
         self.number.get()
     }
 
-    /// Takes the reload `number` back: applies the configuration from before it. Returns false
-    /// without a change if a later reload has changed something.
+    /// Reverts the reload `number`: applies the configuration from before the reload. Returns
+    /// false without a change if a later reload has changed something.
     pub fn take_back(&self, number: u64) -> bool {
         if self.number.get() != number {
             return false;
@@ -369,7 +369,7 @@ mod tests {
         let (_, section) = manual.split_once("\n### Changed settings\n").expect("a section");
         let section = section.split("\n###").next().expect("a text");
         for (key, _) in LIVE {
-            assert!(rows::all().any(|setting| setting.key == key), "{key} is no setting");
+            assert!(rows::all().any(|setting| setting.key == key), "{key} is not a setting");
             assert!(section.contains(&format!("`{key}`")), "docs/operation.md lacks {key}");
         }
     }

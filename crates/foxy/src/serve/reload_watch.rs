@@ -1,5 +1,5 @@
-//! Watches the error responses that foxy itself generates after a reload, and takes the reload back
-//! if their number rises suddenly.
+//! Watches the error responses that foxy itself generates after a reload, and reverts the reload if
+//! their number rises suddenly.
 
 use crate::serve::reload::Reloader;
 use foxy_base::clock;
@@ -17,7 +17,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of error counts from before a reload, one for each second. The errors after the reload
 /// are compared with these counts.
 const MAX_EARLIER_COUNTS: usize = 30;
-/// Smallest number of errors for which foxy takes a reload back.
+/// Smallest number of errors for which foxy reverts a reload.
 const LEAST_ERRORS: u64 = 10;
 
 /// Number of requests, and of error responses that foxy itself generated.

@@ -68,9 +68,8 @@ Servers may read the path `/x/.git/../y` or the method `get` in two ways. If one
 
 All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit`, \
 `bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, `days` and \
-`hours`. \
-`request-header-…` may too if the rule also has `bypass = true`. Rules about responses, and \
-`foxy purge`, see the URL of the cache key, after \
+`hours`. In a rule with `bypass = true`, `request-header-…` may also depend on them. Rules about \
+responses, and `foxy purge`, compare the URL of the cache key, which is the URL after \
 `rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.
 ";
 

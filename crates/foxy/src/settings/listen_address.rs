@@ -63,7 +63,7 @@ impl FromStr for ListenAddress {
         if let Some(path) = text.strip_prefix("unix:") {
             return match PathBuf::from(path) {
                 path if !path.is_absolute() => Err(format!(
-                    "{text:?} is no absolute path; write for example \
+                    "{text:?} is not an absolute path; write for example \
                          unix:/run/foxy/proxy.sock"
                 )),
                 path if path.as_os_str().len() > MAX_PATH_BYTES => Err(format!(

@@ -177,7 +177,7 @@ pub fn can_be_read_again(file: Option<&Path>) -> Result<(), Complaints> {
         return Ok(());
     }
     let message = format!(
-        "{} is no regular file, so foxy cannot read the configuration again; use a file",
+        "{} is not a regular file, so foxy cannot read the configuration again; use a file",
         path.display()
     );
     Err(Complaints(vec![Complaint { message, source: None }]))

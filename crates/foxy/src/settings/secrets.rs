@@ -10,7 +10,7 @@ const SECRET_NAMES: [&str; 9] =
     ["auth", "cookie", "credential", "key", "passw", "secret", "session", "signature", "token"];
 /// Names of secrets without such a text.
 const OTHER_SECRET_NAMES: [&str; 1] = ["sig"];
-/// Names that are no secrets, although they contain such a text.
+/// Names that are not secrets, although they contain such a text.
 const OPEN_NAMES: [&str; 2] = ["surrogate-key", "sec-websocket-key"];
 
 /// Returns whether the value of a field or query parameter of this name is secret.

@@ -77,7 +77,9 @@ pub fn https_url(text: &str) -> Result<String, String> {
     let host = rest.split('/').next().unwrap_or_default();
     let is_sound = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'@' | b'#' | b'?');
     if host.is_empty() || host.contains("..") || !rest.bytes().all(is_sound) {
-        return Err(format!("{text:?} is no URL such as https://ca.example/directory"));
+        return Err(format!(
+            "{text:?} is not a URL; write a URL such as https://ca.example/directory"
+        ));
     }
     Ok(text.to_owned())
 }
@@ -86,7 +88,9 @@ pub fn https_url(text: &str) -> Result<String, String> {
 pub fn site_name(text: &str) -> Result<String, String> {
     match text.parse() {
         Ok(ServedHost::Exactly(name)) if is_site_name(&name) => Ok(name),
-        _ => Err(format!("{text:?} is no host name such as shop.example, without *")),
+        _ => Err(format!(
+            "{text:?} is not a host name; write a name such as shop.example, without *"
+        )),
     }
 }
 
@@ -101,7 +105,9 @@ pub fn mail_address(text: &str) -> Result<String, String> {
     let is_sound = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_graphic());
     match parts {
         Some((user, host)) if is_sound(user) && is_sound(host) => Ok(text.to_owned()),
-        _ => Err(format!("{text:?} is no e-mail address such as admin@example.org")),
+        _ => Err(format!(
+            "{text:?} is not an e-mail address; write an address such as admin@example.org"
+        )),
     }
 }
 

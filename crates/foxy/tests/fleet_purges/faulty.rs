@@ -1,4 +1,4 @@
-//! Brings faults about, and takes them back.
+//! Causes faults in a fleet, and ends them.
 
 use crate::checker::{Checker, add};
 use crate::engine::EngineServer;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Pause between two removals of entries.
 const REMOVAL_PAUSE: Duration = Duration::from_millis(3);
 
-/// What faults concern.
+/// The fleet and the engine that faults affect.
 pub struct Subjects {
     pub fleet: Mutex<Fleet>,
     pub engine: Mutex<EngineServer>,
@@ -23,7 +23,7 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// Brings faults about until `is_over`. All faults have ended when this returns.
+    /// Causes faults until `is_over` is true. All faults have ended when this function returns.
     pub fn disturb(&self, faults: &mut Faults, checker: &Checker, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Acquire) {
             let Some(planned) = faults.next() else { return };

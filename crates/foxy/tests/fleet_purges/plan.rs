@@ -138,7 +138,7 @@ impl Faults {
         Self { random: Random::new(seed), possible, left: Vec::new() }
     }
 
-    /// Returns `None` if no fault is possible.
+    /// Returns the next fault of the plan. Returns `None` if no fault is possible.
     pub fn next(&mut self) -> Option<Planned> {
         if self.left.is_empty() {
             self.left.clone_from(&self.possible);

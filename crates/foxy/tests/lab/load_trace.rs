@@ -31,7 +31,7 @@ fn a_trace_on_foxy_hits_what_it_offers_at_every_pace_and_broken_lines_are_counte
     let folder = tempfile::tempdir().expect("a folder");
     let gets = [("a/", 100), ("b/", 5000), ("a/", 100), ("a/", 150), ("a/", 100), ("a/", 150)];
     let text =
-        log(&gets) + "this is no line of a log\n" + &log(&[("a/", 9)]).replace("GET", "POST");
+        log(&gets) + "this is not a line of a log\n" + &log(&[("a/", 9)]).replace("GET", "POST");
     let plain = written(folder.path(), "access.log", text.as_bytes());
     let gzip = written(folder.path(), "access.log.gz", &packed(&text));
     let jsonl = folder.path().join("run.jsonl");

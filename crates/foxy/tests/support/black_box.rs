@@ -24,7 +24,7 @@ pub fn variable(name: &str) -> Option<String> {
 pub fn number(name: &str, otherwise: u64) -> u64 {
     let text = variable(name);
     text.map_or(otherwise, |text| {
-        text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+        text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
     })
 }
 

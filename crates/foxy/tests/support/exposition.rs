@@ -16,7 +16,7 @@ pub fn check(text: &str) {
             let (name, help) =
                 rest.split_once(' ').unwrap_or_else(|| panic!("no help in {line:?}"));
             assert!(families.insert(name.to_owned()), "{name} comes twice");
-            assert!(help.ends_with('.'), "the help of {name} is no sentence: {help:?}");
+            assert!(help.ends_with('.'), "the help of {name} is not a sentence: {help:?}");
             let kind = lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} ")));
             counter = kind == Some("counter");
             histogram = kind == Some("histogram");

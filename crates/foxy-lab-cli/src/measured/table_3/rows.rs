@@ -175,7 +175,7 @@ pub fn pictures(all: &[MeasuredRates]) -> Vec<Picture> {
         Picture::lines([title, rates, y], lines.collect())
     };
     // By the WebCoSM paper, Squid fetches `more` times the bytes that Foxy fetches. Foxy fetches
-    // only requests that are no hits, 60 % of all (Table 3).
+    // only requests that are not hits, 60 % of all (Table 3).
     let more = in_chart(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s");
     let fetched = [(COMPARED, changed(more, |times| times * MISSES))];
     vec![

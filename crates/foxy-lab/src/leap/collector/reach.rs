@@ -17,7 +17,7 @@ pub enum Reach {
     /// Only loopback and private addresses and the name `localhost`. The Collector (common parent
     /// proxy) performs no name look-up.
     Offline,
-    /// Every origin.
+    /// The Collector connects to every origin.
     Live {
         /// Whether methods other than GET are allowed.
         any_method: bool,

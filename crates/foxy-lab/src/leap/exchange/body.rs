@@ -125,7 +125,7 @@ impl BodyDigest {
     }
 }
 
-/// Returns an error unless the decoder consumed a complete body. The decoders themselves report no
+/// Checks that the decoder consumed a complete body. The decoders themselves report no
 /// error for truncated data.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

@@ -27,7 +27,7 @@ static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// The method, fields, body and client of a request. The default is a plain GET without a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The method.
+    /// Method of the request.
     pub method: Method,
     /// The client's HTTP version. A copy of the request uses this version too.
     pub version: Version,

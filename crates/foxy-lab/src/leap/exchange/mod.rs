@@ -84,8 +84,8 @@ pub async fn ask(
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
-        // Bytes after the answer are no failure for the client, because it already has the complete
-        // answer.
+        // Bytes after the answer are not a failure for the client, because it already has the
+        // complete answer.
         let end = match &outcome {
             Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
             Err(failure) => Piece::Failed(*failure),

@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Performs a whole run. First sends `probe` twice on every path (proxies and origin) to learn
 /// which fields vary by themselves. Calls `log` for each answer, and `progress` with the number of
-/// requests so far. The report counts failures of paths; they are no error.
+/// requests so far. The report counts failures of paths; they are not an error.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,

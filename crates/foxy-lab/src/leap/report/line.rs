@@ -43,9 +43,9 @@ pub struct Line {
     pub validation: bool,
     /// The client's HTTP version.
     pub version: Version,
-    /// The method.
+    /// Method of the request.
     pub method: String,
-    /// The URL.
+    /// URL of the request.
     pub url: String,
 }
 

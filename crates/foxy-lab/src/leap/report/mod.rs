@@ -25,7 +25,7 @@ const EXAMPLES: usize = 3;
 /// An answer whose verdict was not OK, as an example for the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// The verdict.
+    /// Verdict about the answer.
     pub verdict: Verdict,
     /// A short reason for the verdict.
     pub why: String,

@@ -71,8 +71,8 @@ pub const MAY_CHANGE: &[&str] = &["expires"];
 /// The kind of server that gave the reference, the answer that counts as correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
-    /// The origin. A field that the origin varies by itself does not count. A proxy must not make
-    /// the origin's weak `ETag` strong.
+    /// The reference is the origin's answer. A field that the origin varies by itself does not
+    /// count. A proxy must not make the origin's weak `ETag` strong.
     Origin,
     /// A proxy, because no copy goes straight to the origin. Most proxies gave the same answer as
     /// this proxy. The proxy may have made a strong `ETag` of the origin weak.

@@ -71,9 +71,9 @@ pub struct Version {
 /// A verdict with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The verdict.
+    /// Verdict about the answer.
     pub verdict: Verdict,
-    /// The reason.
+    /// Reason for the verdict.
     pub detail: Detail,
 }
 
@@ -207,7 +207,7 @@ impl fmt::Display for Detail {
             Self::Status(expected, found) => write!(f, "status {found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),
             Self::Body(expected, found) if expected == found => {
-                write!(f, "other bytes, but the right length of {found}")
+                write!(f, "the length is right ({found} bytes), but the content differs")
             }
             Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
             Self::BodyOf(url) => write!(f, "the body of {url}"),

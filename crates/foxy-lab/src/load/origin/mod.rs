@@ -216,7 +216,7 @@ async fn greet(
 /// The health of an origin, with which tests simulate a broken or slow origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Answers normally.
+    /// The origin answers normally.
     Well,
     /// Closes every connection, either at once or after a request.
     Down,

@@ -72,7 +72,7 @@ pub struct WpbRun {
 
 /// Runs a point (a test with a fixed number of clients) to its end. Calls `progress` with the
 /// number of started requests, and `ended` after each part. The report counts failed requests; they
-/// are no error.
+/// are not an error.
 ///
 /// The control part repeats phase 1 with URLs whose answers have the directive `no-store`. So the
 /// proxy works without its cache. (`Cache-Control: no-cache` in requests would still let the proxy

@@ -101,7 +101,7 @@ fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
                 shown: least > 0,
             }
         }
-        Trend::Flat => disk_is_no_limit("the disk system is no bottleneck", results),
+        Trend::Flat => disk_is_no_limit("the disk system is not a bottleneck", results),
     }
 }
 

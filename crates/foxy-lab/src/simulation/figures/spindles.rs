@@ -53,7 +53,7 @@ pub fn table_d6(lab: &Lab) -> Figure {
     for (results, disks) in aufs.iter().zip(1..) {
         rows.push(row(&format!("aufs, disks: {disks}"), results));
     }
-    let no_limit = "the disk system is no bottleneck";
+    let no_limit = "the disk system is not a bottleneck";
     rows.extend([
         row("coss, disks: 1", &coss)
             .under(disk_is_no_limit(no_limit, &coss))

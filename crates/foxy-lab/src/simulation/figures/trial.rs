@@ -136,8 +136,8 @@ impl TrialResult {
         if nothing || self.failure().is_some() { f64::NAN } else { self.outcome.took.as_secs_f64() }
     }
 
-    /// Returns the work that the store failed to do, if this is so much that the rate does not
-    /// describe the storage scheme.
+    /// Returns the work that the store failed to do. Returns `None` if this is so little that the
+    /// rate still describes the storage scheme.
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }

@@ -72,7 +72,7 @@ impl Strength {
 pub struct Order {
     /// The purged responses.
     pub scope: Scope,
-    /// Soft or hard.
+    /// Whether the purge is soft (responses become stale) or hard (responses are removed).
     pub strength: Strength,
     /// Time of the purge request. A softly purged response is stale from this time on.
     pub at: WallTime,

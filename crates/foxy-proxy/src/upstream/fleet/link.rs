@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The fleet of this node, and the TLS settings with which the proxy connects to other nodes.
 #[derive(Clone, Debug)]
 pub struct FleetLink {
-    /// The members.
+    /// The nodes of the fleet, and the owner of each key.
     pub fleet: Arc<dyn Fleet>,
     /// This node's certificate, and the authorities of the other nodes' certificates.
     pub tls: Live<OriginTls>,

@@ -23,7 +23,7 @@ pub struct BadServedHost(String);
 impl fmt::Display for BadServedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
-        write!(f, "{text:?} is no host; write a name such as example.org, *.example.org, or *")
+        write!(f, "{text:?} is not a host; write a name such as example.org, *.example.org, or *")
     }
 }
 

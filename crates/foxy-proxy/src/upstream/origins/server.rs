@@ -33,7 +33,7 @@ pub struct OriginServer {
     pub scheme: Scheme,
     /// The host name or address.
     pub host: String,
-    /// The port.
+    /// Port of the server.
     pub port: u16,
 }
 

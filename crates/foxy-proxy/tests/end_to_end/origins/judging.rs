@@ -1,5 +1,5 @@
-//! Tests that an origin continues to work although its servers die, become slow, or answer only
-//! probes well.
+//! Tests that an origin continues to work although its servers die, become slow, or fail requests
+//! although they answer probes.
 
 use super::bench::{UNAVAILABLE, dead, group, serving, status};
 use crate::bench::TestProxy;

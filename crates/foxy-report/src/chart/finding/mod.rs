@@ -91,7 +91,7 @@ fn overlap(one: &Value, other: &Value) -> bool {
     one.low <= other.high && other.low <= one.high
 }
 
-/// Returns the part of a group's name that is no remark.
+/// Returns the part of a group's name that is not a remark.
 fn first_line(name: &str) -> &str {
     name.lines().next().unwrap_or_default()
 }

@@ -34,11 +34,7 @@ pub fn command() -> Command {
              terminal of at least 80 columns and 24 lines. The keys q, Esc and Ctrl-C quit. With \
              the environment variable NO_COLOR, the screen has no colours.",
         )
-        .arg(
-            interval
-                .value_parser(parse_positive_duration)
-                .help("Time between updates"),
-        )
+        .arg(interval.value_parser(parse_positive_duration).help("Time between updates"))
         .arg(once.help("Print one frame as text, for scripts"));
     admin_client::add_to(command)
 }

@@ -36,7 +36,7 @@ pub fn report(matches: &ArgMatches, path: &Path) -> Result<WhatIfReport, Failure
     let unread = read.lines - read.gets;
     if unread > 0 {
         let text = format!(
-            "foxy: {} of {} lines are no answered GET of a whole object, and do not count",
+            "foxy: {} of {} lines do not count: they are not answered GETs of whole objects",
             unread, read.lines
         );
         terminal::report(Level::Info, &text);

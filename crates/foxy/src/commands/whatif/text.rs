@@ -15,7 +15,9 @@ pub fn of(report: &WhatIfReport) -> String {
     let mut text =
         format!("estimates for {requests:.0} cacheable requests, {}\n", size(*bytes as u64));
     if *lost > 0 {
-        text.push_str(&format!("foxy dropped {lost} sampled requests, because there were too many\n"));
+        text.push_str(&format!(
+            "foxy dropped {lost} sampled requests, because there were too many\n"
+        ));
     }
     let tiers = tiers.iter().map(tier).collect::<Vec<_>>();
     text.push('\n');

@@ -70,8 +70,8 @@ impl AccessSink for TransactionLog {
     }
 }
 
-/// Returns whether the ring keeps the transaction because it failed. A 407 is no failure: it asks
-/// for credentials.
+/// Returns whether the ring keeps the transaction because it failed. A 407 is not a failure: it
+/// asks for credentials.
 fn is_error(finished: &Finished) -> bool {
     match finished.status {
         CacheStatus::Error(reason) => reason.status() != 407,

@@ -203,7 +203,7 @@ impl AcmeKeeper {
     }
 
     /// Describes each name without a valid certificate, if the last attempt to get one failed. A
-    /// failed renewal is no trouble while the old certificate is valid.
+    /// failed renewal is not a trouble while the old certificate is valid.
     pub fn troubles(&self) -> Vec<String> {
         self.names.borrow().values().filter_map(|state| state.trouble.clone()).collect()
     }

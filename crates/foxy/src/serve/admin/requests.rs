@@ -199,9 +199,9 @@ impl ExplainRequest {
                 "url" => url = Some(value),
                 "method" => method = value,
                 "from" => {
-                    asker.client = value
-                        .parse()
-                        .map_err(|_| format!("from {value:?} is no address; write 192.0.2.1"))?;
+                    asker.client = value.parse().map_err(|_| {
+                        format!("from {value:?} is not an address; write 192.0.2.1")
+                    })?;
                 }
                 "user" => asker.user = Some(value.into()),
                 "field" => fields.push(header_field(&value)?),

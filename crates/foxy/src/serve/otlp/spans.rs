@@ -16,7 +16,8 @@ use opentelemetry_proto::tonic::trace::v1::{Span, SpanFlags, Status};
 /// The methods that the conventions name.
 const METHODS: [&str; 9] =
     ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
-/// Flags of a span if the client sent no trace: foxy records the span.
+/// Trace flags of a span if the client sent no `traceparent`. The flag says that foxy records the
+/// trace.
 const RECORDED: u8 = 1;
 
 /// Returns the number of spans of a transaction.
@@ -165,7 +166,7 @@ fn client_attributes(transaction: &Transaction<'_>) -> Vec<KeyValue> {
     all.0
 }
 
-/// Adds method and URL. The target of a CONNECT is no URL.
+/// Adds method and URL. The target of a CONNECT is not a URL.
 fn add_target(all: &mut Attributes, transaction: &Transaction<'_>) {
     let method = transaction.text(Text::Method);
     if METHODS.contains(&method) {

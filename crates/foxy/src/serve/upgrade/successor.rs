@@ -26,7 +26,7 @@ pub enum SuccessorNews {
 
 /// A new process that does not serve yet. Dropping this value kills the process.
 pub struct Successor {
-    /// The process. `None` after it has begun to serve.
+    /// The new process of an upgrade. `None` after the new process has begun to serve.
     child: Option<Child>,
     link: Arc<Link>,
     /// Passes purges on to the new process.

@@ -230,7 +230,7 @@ impl FromStr for PathPrefix {
 
     fn from_str(text: &str) -> Result<Self, String> {
         target(text).filter(|text| !text.contains('?')).map(Self).ok_or_else(|| {
-            format!("{text:?} is no beginning of a path; write a text such as /api/")
+            format!("{text:?} is not a beginning of a path; write a text such as /api/")
         })
     }
 }
@@ -241,7 +241,7 @@ impl FromStr for ProbeTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refusal = || format!("{text:?} is no path; write a path such as /health");
+        let refusal = || format!("{text:?} is not a path; write a path such as /health");
         target(text).map(Self).ok_or_else(refusal)
     }
 }
@@ -263,7 +263,7 @@ impl FromStr for HostText {
             _ if Authority::parse(text.as_bytes()).is_some() => {
                 Ok(Self(SentHost::Fixed(text.to_owned())))
             }
-            _ => Err(format!("{text:?} is no host; write keep, server, or a host")),
+            _ => Err(format!("{text:?} is not a host; write keep, server, or a host")),
         }
     }
 }
@@ -276,7 +276,7 @@ impl FromStr for ServerName {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(ServedHost::Exactly(name)) => Ok(Self(name)),
-            _ => Err(format!("{text:?} is no name of a server; write a name such as a.example")),
+            _ => Err(format!("{text:?} is not a name of a server; write a name such as a.example")),
         }
     }
 }

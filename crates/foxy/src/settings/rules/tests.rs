@@ -41,16 +41,16 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[[rule]]\nthen = { access = \"no\" }", "foxy.toml:2:19: rule 1: unknown variant `no`"),
     (
         "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",
-        "foxy.toml:2:19: rule 1: `10.0.0.0/33` is no network; write 192.0.2.0/24",
+        "foxy.toml:2:19: rule 1: `10.0.0.0/33` is not a network; write 192.0.2.0/24",
     ),
     ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
     (
         "[[rule]]\nwhen = { status = 99 }\nthen = { store = false }",
-        "rule 1: `99` is no status of a response",
+        "rule 1: `99` is not a status of a response",
     ),
     (
         "[[rule]]\nwhen = { port = 0 }\nthen = { store = false }",
-        "rule 1: `0` is no port; write 443 or 8000-8999",
+        "rule 1: `0` is not a port; write 443 or 8000-8999",
     ),
     (
         "[[rule]]\nthen = { access = \"allow\", message = \"Hi\" }",

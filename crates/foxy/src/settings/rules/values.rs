@@ -58,7 +58,7 @@ impl FromStr for FieldName {
         let is_token =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(is_token) {
-            return Err(format!("`{text}` is no name of a field; write a name such as X-Cache"));
+            return Err(format!("`{text}` is not a name of a field; write a name such as X-Cache"));
         }
         if FRAMING_FIELDS.contains(&text.to_ascii_lowercase().as_str()) {
             return Err(format!("no rule may change {text}, because foxy manages this field"));
@@ -74,7 +74,7 @@ impl FromStr for ClientNetwork {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let block = Cidr::masked(text);
-        block.map(Self).map_err(|_| format!("`{text}` is no network; write 192.0.2.0/24"))
+        block.map(Self).map_err(|_| format!("`{text}` is not a network; write 192.0.2.0/24"))
     }
 }
 
@@ -97,7 +97,7 @@ impl FromStr for SchemeText {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "http" | "https" => Ok(Self(text.to_owned())),
-            _ => Err(format!("`{text}` is no scheme; write http or https")),
+            _ => Err(format!("`{text}` is not a scheme; write http or https")),
         }
     }
 }
@@ -142,7 +142,7 @@ impl FromStr for FinalStatus {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(status @ 200..=599) => Ok(Self(status)),
-            _ => Err(format!("`{text}` is no status of a response; write 200 to 599")),
+            _ => Err(format!("`{text}` is not a status of a response; write 200 to 599")),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Tests `foxy fsck` and `foxy store inspect` with stores that are intact, killed, damaged or in
-//! use, and with files that are no stores.
+//! use, and with files that are not stores.
 
 use crate::support::commands::{command, ended};
 use foxy_base::Instant;

@@ -146,11 +146,11 @@ pub fn users<'w>(
 }
 
 fn client(word: &AclWord) -> Result<Vec<String>, String> {
-    networks(&word.text).ok_or_else(|| format!("{} is no network", word.text))
+    networks(&word.text).ok_or_else(|| format!("{} is not a network", word.text))
 }
 
 fn destination(word: &AclWord) -> Result<Vec<String>, String> {
-    networks(&word.text).ok_or_else(|| format!("{} is no network", word.text))
+    networks(&word.text).ok_or_else(|| format!("{} is not a network", word.text))
 }
 
 /// Returns whether foxy refuses all addresses of this network anyway, also when a host name leads
