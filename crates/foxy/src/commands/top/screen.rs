@@ -84,7 +84,7 @@ impl Screen<'_> {
             cores.map_or(Value::Null, |((before, now), seconds)| ((now - before) / seconds).into());
         let figures = [
             format!(
-                "{} requests/s, {} hits, {} origin traffic saved, {}/s to clients",
+                "{} requests/s, {} hits, {} traffic saved, {}/s to clients",
                 rate(&growth("requests")),
                 share(self.hit_ratio(last)),
                 share(saved),

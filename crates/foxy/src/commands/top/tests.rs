@@ -59,10 +59,7 @@ fn the_frame_has_each_figure_within_80_columns_and_24_lines() {
     assert!(frame.lines().all(|line| line.chars().count() <= 80), "{frame}");
     for (part, expected) in [
         ("foxy 1.2.3", "foxy 1.2.3 at 127.0.0.1:3129, running for 12 s: healthy"),
-        (
-            "requests/s,",
-            "200 requests/s, 75.0 % hits, 50.0 % origin traffic saved, 200 KiB/s to clients",
-        ),
+        ("requests/s,", "200 requests/s, 75.0 % hits, 50.0 % traffic saved, 200 KiB/s to clients"),
         ("CPUs", "memory 30 MiB (cached responses 1 MiB), 7 connections, 0.5 CPUs in use"),
         ("peak", "peak 200/s      █"),
         ("outcome", "outcome         per s    total  median     p99"),
