@@ -125,6 +125,7 @@ fn record(member: &str, counter: u64) -> MemberRecord {
         vouches: true,
         chain: 4,
         position: 5,
+        hash: 6,
         wants_lease: true,
     }
 }

@@ -85,6 +85,12 @@ impl Chain {
         chain
     }
 
+    /// Returns the place at the end of a log. Returns `None` if the log has no readable last entry.
+    pub fn end(log: &LogView) -> Option<Self> {
+        let bytes = log.last.as_ref()?;
+        Some(Self::after(&Entry::decode(bytes)?, bytes))
+    }
+
     /// Returns the number of entries that a process has appended, as far as this chain shows.
     pub fn written_by(&self, process: &Process) -> u64 {
         self.writers.get(process).map_or(0, |(counter, _)| *counter)

@@ -14,9 +14,14 @@
 //! a later record tells the entry's position, the member has applied the entry. Otherwise the lease
 //! began before the purger saw the record, so it ends before the purger stops to wait.
 //!
-//! **A position in a record is about the entry that the purger finds.** After it has read the
-//! records, the purger reads the log. If the log has another entry in the place of its own, it does
-//! not count the positions.
+//! **A position in a record is about the entry that the purger finds.** A record has the hash of
+//! the last applied entry. The purger counts the position only if it has read an entry with this
+//! hash there.
+//!
+//! **A record shows what the log lost.** A purger acknowledges a purge only after its own record
+//! tells the entry's position. After a rollback, a member that returns finds a position beyond the
+//! end of the log, or another hash, and breaks the chain. So the records are read before the log:
+//! otherwise newer entries would look like lost entries.
 //!
 //! **A proof is no younger than the log.** A record attests that the log of an incarnation lacks
 //! no entry that the process knows. The reader then reads the log. If it read the log first,

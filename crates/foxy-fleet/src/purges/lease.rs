@@ -52,20 +52,24 @@ pub struct MemberRecord {
     pub chain: u64,
     /// Position of the last entry that the process has applied durably.
     pub position: u64,
+    /// Hash of this entry.
+    pub hash: u128,
     /// Whether the process wants a lease. A process that stops gives its lease up.
     pub wants_lease: bool,
 }
 
-const RECORD_VERSION: &str = "1";
+const RECORD_VERSION: &str = "2";
 
 impl MemberRecord {
     /// Returns everything except the process, as one line.
     pub fn text(&self) -> String {
-        let Self { counter, attests, vouches, chain, position, wants_lease, .. } = self;
+        let Self { counter, attests, vouches, chain, position, hash, wants_lease, .. } = self;
         let attests = attests.map_or_else(|| "-".into(), |number| number.to_string());
         let wants = if *wants_lease { "lease" } else { "none" };
         let vouches = if *vouches { "vouches" } else { "missed" };
-        format!("{RECORD_VERSION} {counter} {attests} {vouches} {chain} {position} {wants}")
+        format!(
+            "{RECORD_VERSION} {counter} {attests} {vouches} {chain} {position} {hash:032x} {wants}"
+        )
     }
 
     /// Reads the line that `text` writes.
@@ -83,6 +87,7 @@ impl MemberRecord {
             _ => return None,
         };
         let (chain, position) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let hash = u128::from_str_radix(words.next()?, 16).ok()?;
         let wants_lease = match words.next()? {
             "lease" => true,
             "none" => false,
@@ -95,6 +100,7 @@ impl MemberRecord {
             vouches,
             chain,
             position,
+            hash,
             wants_lease,
         })
     }
@@ -175,13 +181,20 @@ impl Leases {
         !sighting.record.wants_lease || self.has_ended(sighting.since, at)
     }
 
-    /// Returns true if every other member has applied the log up to `place`, or has no lease. The
-    /// last read of the records began at `read`, after the entry was appended.
-    pub fn have_all_reached(&self, place: Place, read: Instant) -> bool {
+    /// Returns true if every other member has applied the log up to `place`, or has no lease.
+    /// `agrees` tells whether the member of a record has applied the entries that this member has
+    /// read. The last read of the records began at `read`, after the entry was appended.
+    pub fn have_all_reached(
+        &self,
+        place: Place,
+        agrees: impl Fn(&MemberRecord) -> bool,
+        read: Instant,
+    ) -> bool {
         let has_reached = |record: &MemberRecord| {
             record.attests == Some(place.incarnation)
                 && record.chain == place.chain
                 && record.position >= place.position
+                && agrees(record)
         };
         let is_known = |name: &str| self.seen.keys().any(|process| *process.member == *name);
         self.seen

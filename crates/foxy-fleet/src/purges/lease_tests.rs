@@ -5,6 +5,7 @@ use super::*;
 use std::slice;
 
 const TERMS: LeaseTerms = LeaseTerms::usual();
+const HASH: u128 = 77;
 const PLACE: Place = Place { incarnation: 5, chain: 6, position: 7 };
 
 fn at(millis: u64) -> Instant {
@@ -23,6 +24,7 @@ fn record(member: &str, run: u64, counter: u64, position: u64) -> MemberRecord {
         vouches: true,
         chain: PLACE.chain,
         position,
+        hash: HASH,
         wants_lease: true,
     }
 }
@@ -31,6 +33,10 @@ fn record(member: &str, run: u64, counter: u64, position: u64) -> MemberRecord {
 /// the engine's incarnation at time 0.
 fn leases() -> Leases {
     Leases::new(TERMS, process("a", 1), &["a", "b", "c"].map(Into::into))
+}
+
+fn agrees(record: &MemberRecord) -> bool {
+    record.hash == HASH
 }
 
 #[test]
@@ -63,7 +69,7 @@ fn an_entry_is_acknowledged_when_all_have_applied_it_or_lost_their_leases() {
     let reached = |records: &[MemberRecord], read| {
         let mut leases = leases();
         leases.observe(records, at(100));
-        leases.have_all_reached(PLACE, at(read))
+        leases.have_all_reached(PLACE, agrees, at(read))
     };
     let (b, c) = (record("b", 1, 1, 7), record("c", 1, 1, 8));
     assert!(reached(&[b.clone(), c.clone()], 200));
@@ -71,6 +77,8 @@ fn an_entry_is_acknowledged_when_all_have_applied_it_or_lost_their_leases() {
     assert!(reached(&[b.clone(), record("c", 1, 1, 6)], 2100), "the lease of c has ended");
     assert!(!reached(slice::from_ref(&b), 1999), "c may have a lease whose record the engine lost");
     assert!(reached(slice::from_ref(&b), 2000));
+    let other = MemberRecord { hash: HASH + 1, ..c.clone() };
+    assert!(!reached(&[b.clone(), other], 200), "c has applied another entry in this place");
     let elsewhere = MemberRecord { chain: 9, ..c.clone() };
     assert!(!reached(&[b.clone(), elsewhere], 200), "c follows another chain");
     let before = MemberRecord { attests: Some(4), ..c.clone() };
@@ -88,12 +96,15 @@ fn each_renewal_extends_a_lease_and_the_same_record_does_not() {
     let mut leases = leases();
     leases.observe(&[record("b", 1, 1, 6), record("c", 1, 1, 7)], at(100));
     leases.observe(&[record("b", 1, 1, 6), record("c", 1, 1, 7)], at(1500));
-    assert!(leases.have_all_reached(PLACE, at(2100)));
+    assert!(leases.have_all_reached(PLACE, agrees, at(2100)));
     leases.observe(&[record("b", 1, 2, 6), record("c", 1, 1, 7)], at(2200));
-    assert!(!leases.have_all_reached(PLACE, at(4199)));
+    assert!(!leases.have_all_reached(PLACE, agrees, at(4199)));
     leases.restart(at(4200));
-    assert!(!leases.have_all_reached(PLACE, at(6199)), "the engine may have lost a renewal");
-    assert!(leases.have_all_reached(PLACE, at(6200)));
+    assert!(
+        !leases.have_all_reached(PLACE, agrees, at(6199)),
+        "the engine may have lost a renewal"
+    );
+    assert!(leases.have_all_reached(PLACE, agrees, at(6200)));
 }
 
 #[test]

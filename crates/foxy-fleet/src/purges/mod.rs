@@ -3,7 +3,7 @@
 //! within its *lease*. A purge is acknowledged when every member has applied it durably, or has no
 //! lease. `docs/fleet.md` describes the behaviour for operators.
 //!
-//! - `entry` has the log's entries. `chain` notices entries that the engine lost.
+//! - `entry` has the log's entries. `chain` and `history` notice entries that the engine lost.
 //! - `lease` has the leases, and `node` the state machine of a member with the purges of `waiting`.
 //!   None of them does IO.
 //! - `engine` has the trait of an engine. `redis` implements it with Redis or Valkey, `nats` with
@@ -15,6 +15,7 @@ pub mod address;
 pub mod chain;
 pub mod engine;
 pub mod entry;
+pub mod history;
 pub mod lease;
 pub mod nats;
 pub mod node;
@@ -22,5 +23,6 @@ pub mod place;
 pub mod redis;
 pub mod runner;
 pub mod saved;
+pub mod session;
 pub mod status;
 mod waiting;

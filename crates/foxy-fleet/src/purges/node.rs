@@ -8,11 +8,13 @@
 //!                 └──────── next_append ─► (engine: append) ─► appended ◄──────────────────┘
 //! ```
 
-use super::chain::{Advice, Broken, advise};
+use super::chain::{Advice, Broken, Chain, advise};
 use super::engine::{Append, Appended, LogView};
 use super::entry::{Content, Entry, MAX_ENTRY_ORDERS, Process};
+use super::history::History;
 use super::lease::{LeaseTerms, Leases, MemberRecord, Place};
 use super::saved::Saved;
+use super::session::{Exchange, Session, Ticket, Wish};
 use super::status::NodeReport;
 use super::waiting::{Waiting, find_own};
 use foxy_base::{Instant, Random};
@@ -49,39 +51,13 @@ pub enum Task {
     Validate(ValidateCause),
 }
 
-/// The caller's number for a purge.
-pub type Ticket = u64;
-
-struct Wish {
-    ticket: Ticket,
-    orders: Vec<Order>,
-}
-
-struct Exchange {
-    started: Instant,
-    /// The record that the engine writes in this exchange.
-    record: Option<MemberRecord>,
-    /// The position that the member must have applied before its lease counts.
-    goal: u64,
-    /// The place to save after the durable task.
-    next: Option<Saved>,
-}
-
-struct Session {
-    incarnation: u64,
-    since: Instant,
-    attests: bool,
-    /// The highest position of the log. `None` before the first exchange.
-    tail: Option<u64>,
-    is_empty: bool,
-}
-
 /// The state machine of a member.
 pub struct Node {
     me: Process,
     terms: LeaseTerms,
     leases: Leases,
     saved: Option<Saved>,
+    history: History,
     session: Option<Session>,
     last_incarnation: Option<u64>,
     exchange: Option<Exchange>,
@@ -116,6 +92,7 @@ impl Node {
     ) -> Self {
         Self {
             leases: Leases::new(terms, me.clone(), members),
+            history: saved.as_ref().map(|saved| History::at(&saved.chain)).unwrap_or_default(),
             me,
             terms,
             saved,
@@ -277,6 +254,7 @@ impl Node {
             vouches: incarnation != self.saved.as_ref().and_then(|saved| saved.missed),
             chain,
             position,
+            hash: self.saved.as_ref().map_or(0, |saved| saved.chain.hash),
             wants_lease: !self.is_stopping,
         };
         let is_renewal = now >= self.next_renewal.min(self.lease_until);
@@ -325,6 +303,12 @@ impl Node {
             && let Err(why) = find_own(&mut self.waiting, view)
         {
             advice = Advice::Broken(why);
+        }
+        if let Some(why) = Chain::end(view).and_then(|end| self.history.contradiction(view, &end)) {
+            advice = Advice::Broken(why);
+        }
+        if let Advice::Follow(_, to) | Advice::Begin(to) | Advice::Missed(to) = &advice {
+            self.history.follow(view, to);
         }
         let saved = self.saved.as_ref();
         let (proved, missed) = saved.map(|saved| (saved.proved, saved.missed)).unwrap_or_default();
@@ -445,15 +429,18 @@ impl Node {
         let incarnation = session.incarnation;
         let lost = self.lost.drain(..).map(|ticket| (ticket, Err(NotPurged::EngineAway)));
         let mut answers: Vec<_> = lost.collect();
-        let (leases, last_read) = (&self.leases, self.last_read);
+        let (leases, history, last_read) = (&self.leases, &self.history, self.last_read);
         self.waiting.retain(|waiting| {
             let &Waiting { chain, position, unread, appended, .. } = waiting;
-            let is_here =
-                unread.is_none() && saved.chain.number == chain && saved.chain.position >= position;
+            // If this member fails now, its record tells others that the log had this entry.
+            let is_told = |told: &MemberRecord| told.chain == chain && told.position >= position;
+            let is_here = unread.is_none()
+                && saved.chain.number == chain
+                && self.told.as_ref().is_some_and(is_told);
             let place = Place { incarnation, chain, position };
             let is_done = is_here
                 && last_read >= appended
-                && (leases.have_all_reached(place, last_read)
+                && (leases.have_all_reached(place, |record| history.agrees(record), last_read)
                     || leases.have_earlier_ended(appended, last_read));
             if is_done {
                 answers.extend(waiting.tickets.iter().map(|ticket| (*ticket, Ok(position))));

@@ -4,8 +4,9 @@
 use super::engine::{Connected, Durability, Engine, EngineError, Watch};
 use super::entry::Process;
 use super::lease::LeaseTerms;
-use super::node::{Node, Task, Ticket, ValidateCause};
+use super::node::{Node, Task, ValidateCause};
 use super::saved::Saved;
+use super::session::Ticket;
 use super::status::FleetPurgeStatus;
 use foxy_base::{Instant, clock};
 use foxy_proxy::cache::purge::{

@@ -3,7 +3,7 @@
 use super::chain::Broken;
 use super::engine::LogView;
 use super::entry::Entry;
-use super::node::Ticket;
+use super::session::Ticket;
 use foxy_base::Instant;
 
 /// An entry with purges that wait until every other member has applied it or lost its lease.

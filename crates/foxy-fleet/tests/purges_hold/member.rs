@@ -38,8 +38,6 @@ pub enum Step {
     Records(u64),
     /// Read the log. The records are known.
     Log(Vec<MemberRecord>, u64),
-    /// Read the records after the log, which is the fault of a mutant.
-    LateRecords(LogView),
     /// The exchange is complete, but the answer has not arrived.
     Read(LogView),
     Apply(Task, Option<Saved>),

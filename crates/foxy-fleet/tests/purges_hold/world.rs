@@ -7,7 +7,8 @@ use crate::member::{Member, Step};
 use foxy_base::{Random, WallTime};
 use foxy_fleet::purges::engine::{Appended, LogView};
 use foxy_fleet::purges::lease::LeaseTerms;
-use foxy_fleet::purges::node::{Task, Ticket};
+use foxy_fleet::purges::node::Task;
+use foxy_fleet::purges::session::Ticket;
 use foxy_proxy::cache::purge::{NotPurged, Order, Scope, Strength};
 use std::collections::BTreeMap;
 
@@ -234,10 +235,7 @@ impl World {
                 Some(view) => Call::Exchanged(Box::new(view)),
                 None if is_cut => Call::Failed,
                 None => {
-                    // A long time between the two reads lets the checker find the mutant soon.
-                    let is_mutant = self.mutant == Mutant::ReadsLogFirst;
-                    let longest = if is_mutant { 300 * MILLI } else { 2 * MILLI };
-                    let delay = self.random.below(longest);
+                    let delay = self.random.below(2 * MILLI);
                     return self.at(delay, number, Event::NextRequest);
                 }
             },
@@ -258,12 +256,8 @@ impl World {
                 engine.write(record.as_ref(), &gone);
                 Step::Records(after)
             }
-            Step::Records(after) if self.mutant == Mutant::ReadsLogFirst => {
-                Step::LateRecords(engine.log(after))
-            }
             Step::Records(after) => Step::Log(engine.records(), after),
             Step::Log(records, after) => Step::Read(LogView { records, ..engine.log(after) }),
-            Step::LateRecords(view) => Step::Read(LogView { records: engine.records(), ..view }),
             other => other,
         };
         let view = if let Step::Read(view) = &next { Some(view.clone()) } else { None };
