@@ -7,8 +7,10 @@ import { ask } from "./server.js";
 const REFRESH = 2000;
 
 function state(node) {
-  if (node.is_own) return "this node";
   if (node.is_lost) return "lost";
+  const standing = node.is_leaving ? "draining" : node.taken_part < 1 ? "joining" : "";
+  if (node.is_own) return ["this node", standing].filter(Boolean).join(", ");
+  if (standing) return standing;
   return node.differs ? "up, but settings differ" : "up";
 }
 
@@ -26,18 +28,36 @@ function counterTable(counters) {
     rows);
 }
 
+function ratio(value) {
+  return value === null ? "" : percent(value);
+}
+
+function summaryTable({ purges, hit_ratio_here: here, hit_ratio_at_owners: atOwners }) {
+  const rows = [["hits here", ratio(here)], ["hits at owners", ratio(atOwners)]];
+  if (purges) {
+    const mean = purges.mean_seconds === null ? "" : duration(purges.mean_seconds * 1e6);
+    rows.push(["purges acknowledged", number(purges.acknowledged)],
+      ["mean time until acknowledged", mean], ["purges failed", number(purges.failed)],
+      ["lag in entries", purges.lag === null ? "engine away" : number(purges.lag)],
+      ["lease", duration(purges.lease_seconds * 1e6)]);
+  }
+  return table("Hits and purges", [{ title: "figure" }, { title: "value", number: true }], rows);
+}
+
 export function fleetView() {
   const result = element("div");
   let asked = 0;
   const refresh = async () => {
     asked = Date.now();
     try {
-      const { nodes, counters } = await ask("/data/fleet");
+      const facts = await ask("/data/fleet");
+      const { nodes, counters } = facts;
       if (nodes === null) {
         show(result, element("p", { class: "note" }, "This foxy is not part of a fleet."));
         return;
       }
       show(result, element("div", { class: "card" }, nodeTable(nodes)),
+        element("div", { class: "card" }, summaryTable(facts)),
         element("div", { class: "card quiet" }, counterTable(counters)));
     } catch (refusal) {
       show(result, element("p", { class: "refused" }, refusal.message));

@@ -41,7 +41,8 @@ class Fleet:
     """Three running nodes with empty stores, and their origin."""
 
     def __init__(self, folder, hot_rate, memory="128M"):
-        self.folder, self.options = folder, ["--fleet-hot-rate", hot_rate, "--memory", memory]
+        self.folder = folder
+        self.options = ["--fleet-hot-rate", hot_rate, "--memory", memory, "--fleet-ramp", "0s"]
         self.processes = {}
         (folder / "logs").mkdir(exist_ok=True)
         self.make_certificates()

@@ -3,18 +3,23 @@
 //! IO. Only `purges::runner` has threads.
 //!
 //! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
+//!   `node_table` has their numbers while the list of members changes.
 //! - `member` has the nodes of a fleet as the operator lists them.
+//! - `joining` tells how much of its keys a node takes while it joins or leaves.
 //! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
 //! - `times` measures how fast nodes answer, and `rates` how often nodes ask for each key.
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
 
+mod joining;
 pub mod member;
+mod node_table;
 pub mod nodes;
 pub mod purges;
 mod rates;
 pub mod rendezvous;
 mod times;
 
+pub use joining::JoinTerms;
 pub use member::{BadFleet, BadMember, Member, MemberId, Members};
 pub use nodes::{NodeStatus, Nodes};
 pub use rendezvous::Rendezvous;

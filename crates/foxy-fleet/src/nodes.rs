@@ -1,12 +1,15 @@
 //! Implements [`Fleet`] for the proxy: the state of each node, and the node to ask for a key.
 
-use crate::member::{Member, Members};
+use crate::joining::{JoinTerms, Joining};
+use crate::member::{Member, MemberId, Members};
+use crate::node_table::{ListedNode, NodeTable as Table};
 use crate::rates::KeyRates;
-use crate::rendezvous::Rendezvous;
 use crate::times::RecentTimes;
 use foxy_base::Instant;
-use foxy_proxy::upstream::fleet::{ChosenNode, Fleet, FleetNode, Told};
+use foxy_proxy::core::live::Live;
+use foxy_proxy::upstream::fleet::{ChosenNode, Fleet, FleetNode, Standing, Told};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,10 +27,12 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 /// The state of a fleet, as one node sees it.
 #[derive(Debug)]
 pub struct Nodes {
-    members: Members,
-    nodes: Vec<FleetNode>,
-    rendezvous: Rendezvous,
-    states: Vec<NodeState>,
+    table: Live<Table>,
+    joining: Mutex<Joining>,
+    /// Whether this node lost all others, and another is back since the last [`Self::tick`].
+    returns: AtomicBool,
+    /// Whether this node asks former owners.
+    asks_former: AtomicBool,
     rates: KeyRates,
     /// Number of requests of other nodes in progress.
     load: AtomicU32,
@@ -36,12 +41,16 @@ pub struct Nodes {
     settings: AtomicU64,
 }
 
+/// What this node knows about a node, from its answers.
 #[derive(Debug, Default)]
-struct NodeState {
+pub struct NodeState {
     is_lost: AtomicBool,
     /// Number of pings without an answer, since the last answer.
     missed_pings: AtomicU32,
     load: AtomicU32,
+    /// The thousandths of its keys that the node does not take.
+    missing_part: AtomicU32,
+    is_leaving: AtomicBool,
     times: RecentTimes,
     /// Hash of the node's settings that must be equal on all nodes. 0 if unknown.
     settings: AtomicU64,
@@ -60,6 +69,8 @@ pub struct NodeStatus {
     pub is_lost: bool,
     /// True if settings that must be equal on all nodes differ from this node's settings.
     pub differs: bool,
+    /// The part of its keys that the node takes.
+    pub standing: Standing,
     /// Share of the keys that the node owns now, from 0 to 1.
     pub share: f64,
     /// Number of requests of other nodes in progress at the node.
@@ -73,86 +84,149 @@ impl Nodes {
     /// Creates the fleet. All nodes keep copies of responses whose keys have at least `hot_rate`
     /// requests per second.
     pub fn new(members: Members, hot_rate: u32) -> Self {
-        let node = |member: &Member| FleetNode {
-            name: member.id.as_str().into(),
-            host: member.host.clone(),
-            port: member.port,
-        };
-        let all = members.all();
         Self {
-            nodes: all.iter().map(node).collect(),
-            rendezvous: Rendezvous::new(all),
-            states: all.iter().map(|_| NodeState::default()).collect(),
+            table: Live::from(Table::new(members)),
+            joining: Mutex::default(),
+            returns: AtomicBool::new(false),
+            asks_former: AtomicBool::new(false),
             rates: KeyRates::default(),
             load: AtomicU32::new(0),
             hot_rate,
             settings: AtomicU64::new(0),
-            members,
         }
+    }
+
+    fn joining(&self) -> MutexGuard<'_, Joining> {
+        self.joining.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to join the fleet. This node takes no keys until [`Self::tick`] tells that it is
+    /// ready.
+    pub fn join(&self, terms: JoinTerms, now: Instant) {
+        self.joining().begin(terms);
+        self.update(now);
+    }
+
+    /// Begins to leave the fleet: this node takes no keys. Or stays after all.
+    pub fn leave(&self, is_leaving: bool, now: Instant) {
+        self.joining().leave(is_leaving);
+        self.update(now);
+    }
+
+    /// Takes more keys if it is time to. The caller calls this at least every few seconds.
+    /// `is_ready` is true if this node can serve stored responses without validation.
+    pub fn tick(&self, is_ready: bool, now: Instant) {
+        if is_ready {
+            self.joining().ready(now);
+        }
+        if self.returns.swap(false, Ordering::Relaxed) {
+            self.joining().returns(now);
+        }
+        self.update(now);
+    }
+
+    fn update(&self, now: Instant) {
+        let joining = self.joining();
+        let (standing, asks) = (joining.standing(now), joining.asks_former_owners(now));
+        drop(joining);
+        self.asks_former.store(asks, Ordering::Relaxed);
+        let table = self.table.get();
+        table.all().filter(|seat| seat.is_own).for_each(|seat| seat.state.set_standing(standing));
+    }
+
+    /// Replaces the list of members. Requests in progress keep their nodes. A node that stays a
+    /// member keeps its state.
+    pub fn set_members(&self, members: Members) {
+        let table = self.table.get_whole().followed_by(members);
+        self.table.replace(table);
     }
 
     /// Sets the settings that must be equal on all nodes. Names and weights of the members always
     /// belong to them.
     pub fn set_settings(&self, settings: &str) {
         let word = |member: &Member| format!("{} {}\n", member.id, member.weight);
-        let mut members: Vec<_> = self.members.all().iter().map(word).collect();
+        let table = self.table.get();
+        let mut members: Vec<_> = table.members().all().iter().map(word).collect();
         members.sort();
         let hash = xxh3_64((members.concat() + settings).as_bytes());
         self.settings.store(hash.max(1), Ordering::Relaxed);
     }
 
     /// Returns the nodes whose settings began to differ since the last call.
-    pub fn new_differences(&self) -> Vec<&Member> {
-        let all = self.members.all().iter().enumerate();
-        let is_new = |number: usize| {
-            let differs = self.differs(number);
-            let was_reported = self.states[number].is_reported.swap(differs, Ordering::Relaxed);
+    pub fn new_differences(&self) -> Vec<MemberId> {
+        let is_new = |state: &NodeState| {
+            let differs = self.differs(state);
+            let was_reported = state.is_reported.swap(differs, Ordering::Relaxed);
             differs && !was_reported
         };
-        all.filter(|(number, _)| is_new(*number)).map(|(_, member)| member).collect()
+        let table = self.table.get();
+        let new = table.all().filter(|seat| is_new(seat.state));
+        new.map(|seat| seat.member.id.clone()).collect()
     }
 
-    fn differs(&self, number: usize) -> bool {
-        let (own, other) = (&self.settings, &self.states[number].settings);
+    fn differs(&self, state: &NodeState) -> bool {
+        let (own, other) = (&self.settings, &state.settings);
         let [own, other] = [own, other].map(|hash| hash.load(Ordering::Relaxed));
         own != 0 && other != 0 && own != other
     }
 
-    /// Returns the members.
-    pub fn members(&self) -> &Members {
-        &self.members
-    }
-
     /// Returns the state of each node.
     pub fn status(&self) -> Vec<NodeStatus> {
-        let numbered = || self.members.all().iter().enumerate();
-        let works = |number: usize| !self.is_lost(number);
-        let weights = numbered().filter(|(number, _)| works(*number));
-        let total: u32 = weights.map(|(_, member)| member.weight).sum();
-        let status = |(number, member): (usize, &Member)| {
-            let is_own = number == self.own();
-            let state = &self.states[number];
-            let share = f64::from(member.weight) / f64::from(total.max(1));
+        let table = self.table.get();
+        let works = |seat: &ListedNode<'_>| !seat.state.is_lost();
+        let has_parts = table.all().any(|seat| works(&seat) && seat.state.standing().part > 0);
+        let part = |seat: &ListedNode<'_>| {
+            if has_parts { seat.state.standing().part } else { Standing::WHOLE.part }
+        };
+        let weight = |seat: &ListedNode<'_>| {
+            if works(seat) { f64::from(seat.member.weight * part(seat)) } else { 0.0 }
+        };
+        let total: f64 = table.all().map(|seat| weight(&seat)).sum();
+        let status = |seat: ListedNode<'_>| {
+            let ListedNode { member, state, is_own, .. } = seat;
             NodeStatus {
                 member: member.clone(),
                 is_own,
-                is_lost: !works(number),
-                differs: self.differs(number),
-                share: if works(number) { share } else { 0.0 },
+                is_lost: !works(&seat),
+                differs: self.differs(state),
+                standing: state.standing(),
+                share: weight(&seat) / total.max(1.0),
                 load: if is_own { self.load() } else { state.load.load(Ordering::Relaxed) },
                 p99: state.times.p99(),
             }
         };
-        numbered().map(status).collect()
+        table.all().map(status).collect()
     }
 
     /// Returns true if this node has too many requests in progress: more than [`NEVER_BUSY`], and
     /// more than 1.25 times the mean of the nodes that are not lost.
     fn is_busy(&self, load: u32) -> bool {
-        let others = (0..self.states.len()).filter(|number| *number != self.own());
-        let others = others.filter(|number| !self.is_lost(*number));
-        let loads = others.map(|number| self.states[number].load.load(Ordering::Relaxed));
-        is_busy(load, loads)
+        let table = self.table.get();
+        let others = table.all().filter(|seat| !seat.is_own && !seat.state.is_lost());
+        is_busy(load, others.map(|seat| seat.state.load.load(Ordering::Relaxed)))
+    }
+
+    fn state(&self, number: usize) -> Option<Arc<NodeState>> {
+        self.table.get().state(number).cloned()
+    }
+}
+
+impl NodeState {
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
+    /// Returns the part of its keys that the node takes.
+    pub fn standing(&self) -> Standing {
+        let missing = self.missing_part.load(Ordering::Relaxed);
+        let part = Standing::WHOLE.part.saturating_sub(missing);
+        Standing { part, is_leaving: self.is_leaving.load(Ordering::Relaxed) }
+    }
+
+    fn set_standing(&self, Standing { part, is_leaving }: Standing) {
+        let missing = Standing::WHOLE.part.saturating_sub(part);
+        self.missing_part.store(missing, Ordering::Relaxed);
+        self.is_leaving.store(is_leaving, Ordering::Relaxed);
     }
 }
 
@@ -163,32 +237,64 @@ fn is_busy(own: u32, others: impl Iterator<Item = u32>) -> bool {
 }
 
 impl Fleet for Nodes {
-    fn nodes(&self) -> &[FleetNode] {
-        &self.nodes
+    fn own(&self) -> Arc<FleetNode> {
+        Arc::clone(self.table.get().own())
     }
 
-    fn own(&self) -> usize {
-        self.members.own_position()
+    fn others(&self) -> Vec<Arc<FleetNode>> {
+        let table = self.table.get();
+        table.all().filter(|seat| !seat.is_own).map(|seat| Arc::clone(seat.node)).collect()
     }
 
-    fn order(&self, key: &[u8]) -> [Option<usize>; 2] {
-        self.rendezvous.best_two(key, |number| !self.is_lost(number))
+    fn node(&self, number: usize) -> Option<Arc<FleetNode>> {
+        self.table.get().node(number).cloned()
+    }
+
+    fn is_member(&self, number: usize) -> bool {
+        self.table.get().is_member(number)
+    }
+
+    fn order(&self, key: &[u8]) -> [Option<Arc<FleetNode>>; 2] {
+        let table = self.table.get();
+        let best = table.best_two(key, |seat| !seat.state.is_lost());
+        best.map(|seat| seat.map(|seat| Arc::clone(seat.node)))
     }
 
     fn choose(&self, key: &[u8], tried: &[usize]) -> Option<ChosenNode> {
-        let counts = |number: usize| !self.is_lost(number) && !tried.contains(&number);
-        let [best, _] = self.rendezvous.best_two(key, counts);
-        let number = best.filter(|number| *number != self.own())?;
-        let p99 = self.states[number].times.p99();
-        Some(ChosenNode { number, patience: p99.map(|p99| (2 * p99).max(LEAST_PATIENCE)) })
+        let table = self.table.get();
+        let counts =
+            |seat: &ListedNode<'_>| !seat.state.is_lost() && !tried.contains(&seat.node.number);
+        let [best, _] = table.best_two(key, counts);
+        let ListedNode { node, state, .. } = best.filter(|seat| !seat.is_own)?;
+        let patience = state.times.p99().map(|p99| (2 * p99).max(LEAST_PATIENCE));
+        Some(ChosenNode { node: Arc::clone(node), patience })
+    }
+
+    fn former_owner(&self, key: &[u8]) -> Option<Arc<FleetNode>> {
+        let table = self.table.get();
+        let counts = |seat: &ListedNode<'_>| !seat.state.is_lost();
+        table.best_two(key, counts)[0].filter(|owner| owner.is_own)?;
+        let [first, second] = table.best_two_by_weight(key, counts);
+        let former = match first.filter(|first| !first.is_own) {
+            // That node joins or leaves.
+            Some(first) => first,
+            None => second.filter(|_| self.asks_former.load(Ordering::Relaxed))?,
+        };
+        Some(Arc::clone(former.node))
+    }
+
+    fn standing(&self) -> Standing {
+        let table = self.table.get();
+        let own = table.all().find(|seat| seat.is_own);
+        own.map_or(Standing::WHOLE, |seat| seat.state.standing())
     }
 
     fn is_lost(&self, number: usize) -> bool {
-        self.states[number].is_lost.load(Ordering::Relaxed)
+        self.state(number).is_none_or(|state| state.is_lost())
     }
 
     fn answered(&self, number: usize, took: Option<Duration>, told: Told) {
-        let state = &self.states[number];
+        let Some(state) = self.state(number) else { return };
         state.load.store(told.load, Ordering::Relaxed);
         if let Some(took) = took {
             state.times.add(took);
@@ -196,24 +302,34 @@ impl Fleet for Nodes {
     }
 
     fn hears(&self, number: usize) {
-        self.states[number].missed_pings.store(0, Ordering::Relaxed);
+        if let Some(state) = self.state(number) {
+            state.missed_pings.store(0, Ordering::Relaxed);
+        }
     }
 
     fn pinged(&self, number: usize, told: Told) {
-        let state = &self.states[number];
+        let Some(state) = self.state(number) else { return };
         state.load.store(told.load, Ordering::Relaxed);
         state.settings.store(told.settings.unwrap_or(0), Ordering::Relaxed);
+        state.set_standing(told.standing);
         state.missed_pings.store(0, Ordering::Relaxed);
-        state.is_lost.store(false, Ordering::Relaxed);
+        if state.is_lost() {
+            let table = self.table.get();
+            let were_all_lost =
+                table.all().filter(|seat| !seat.is_own).all(|seat| seat.state.is_lost());
+            self.returns.fetch_or(were_all_lost, Ordering::Relaxed);
+            state.is_lost.store(false, Ordering::Relaxed);
+        }
     }
 
     fn misses_ping(&self, number: usize) -> bool {
-        let missed = self.states[number].missed_pings.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(state) = self.state(number) else { return false };
+        let missed = state.missed_pings.fetch_add(1, Ordering::Relaxed) + 1;
         missed >= MISSED_PINGS && self.fails(number)
     }
 
     fn fails(&self, number: usize) -> bool {
-        !self.states[number].is_lost.swap(true, Ordering::Relaxed)
+        self.state(number).is_some_and(|state| !state.is_lost.swap(true, Ordering::Relaxed))
     }
 
     fn begin(&self, key: &[u8], now: Instant) -> Told {
@@ -240,113 +356,5 @@ impl Fleet for Nodes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn nodes(own: &str) -> Nodes {
-        let member = |name: &str| format!("{name} https://{name}.test:1").parse().expect("a node");
-        let all = ["a", "b", "c"].map(member).to_vec();
-        let own = own.parse().expect("a name");
-        Nodes::new(Members::new(all, &own).expect("a fleet"), 32)
-    }
-
-    /// Returns a key whose order begins with these nodes.
-    fn key(nodes: &Nodes, owner: usize, second: usize) -> Vec<u8> {
-        let keys = (0..).map(|number: u32| number.to_be_bytes().to_vec());
-        let is_wanted = |key: &Vec<u8>| nodes.order(key) == [Some(owner), Some(second)];
-        let mut found = keys.filter(is_wanted);
-        found.next().expect("a key")
-    }
-
-    fn chosen(nodes: &Nodes, key: &[u8], tried: &[usize]) -> Option<usize> {
-        nodes.choose(key, tried).map(|chosen| chosen.number)
-    }
-
-    #[test]
-    fn a_node_asks_the_owner_then_the_second_and_never_itself() {
-        let nodes = nodes("a");
-        let key_of_b = key(&nodes, 1, 2);
-        assert_eq!(chosen(&nodes, &key_of_b, &[]), Some(1));
-        assert_eq!(chosen(&nodes, &key_of_b, &[1]), Some(2));
-        assert_eq!(chosen(&nodes, &key_of_b, &[1, 2]), None);
-        let own_second = key(&nodes, 1, 0);
-        assert_eq!(chosen(&nodes, &own_second, &[1]), None, "this node is the second");
-        assert_eq!(chosen(&nodes, &key(&nodes, 0, 1), &[]), None, "this node is the owner");
-    }
-
-    #[test]
-    fn a_lost_node_is_not_asked_until_it_answers_a_ping() {
-        let nodes = nodes("a");
-        let key = key(&nodes, 1, 2);
-        assert!(nodes.fails(1) && !nodes.fails(1));
-        assert_eq!(chosen(&nodes, &key, &[]), Some(2));
-        let shares: Vec<_> = nodes.status().iter().map(|node| node.share).collect();
-        assert_eq!(shares, [0.5, 0.0, 0.5]);
-        nodes.pinged(1, Told::default());
-        assert_eq!(chosen(&nodes, &key, &[]), Some(1));
-        let missed: Vec<_> = (0..4).map(|_| nodes.misses_ping(1)).collect();
-        assert_eq!((missed, nodes.is_lost(1)), (vec![false, false, true, false], true));
-    }
-
-    #[test]
-    fn a_node_that_sends_a_body_is_not_lost_although_it_misses_pings() {
-        let nodes = nodes("a");
-        for _ in 0..10 {
-            assert!(!nodes.misses_ping(1) && !nodes.misses_ping(1));
-            nodes.hears(1);
-        }
-        let missed: Vec<_> = (0..3).map(|_| nodes.misses_ping(1)).collect();
-        assert_eq!((missed, nodes.is_lost(1)), (vec![false, false, true], true));
-    }
-
-    #[test]
-    fn a_node_with_other_settings_is_shown_and_reported_once() {
-        let [a, b] = ["a", "b"].map(nodes);
-        let tell = |text: &str| {
-            b.set_settings(text);
-            a.pinged(1, Told { settings: b.settings_hash(), ..Told::default() });
-            let reported: Vec<_> = a.new_differences().iter().map(|it| it.id.as_str()).collect();
-            (a.status()[1].differs, reported)
-        };
-        assert_eq!(tell("rule 2"), (false, vec![]), "unknown");
-        a.set_settings("rule 1");
-        assert_eq!(tell("rule 2"), (true, vec!["b"]));
-        assert_eq!(tell("rule 3"), (true, vec![]));
-        assert_eq!(tell("rule 1"), (false, vec![]));
-        assert_eq!(tell("rule 2"), (true, vec!["b"]));
-        a.pinged(1, Told::default());
-        assert!(!a.status()[1].differs, "an older foxy tells no hash");
-    }
-
-    #[test]
-    fn patience_is_twice_the_p99_but_at_least_the_lower_limit() {
-        let nodes = nodes("a");
-        let key = key(&nodes, 1, 2);
-        let patience = || nodes.choose(&key, &[]).expect("another node").patience;
-        assert_eq!(patience(), None);
-        let answer = |took| nodes.answered(1, Some(Duration::from_millis(took)), Told::default());
-        (0..1000).for_each(|_| answer(1));
-        assert_eq!(patience(), Some(LEAST_PATIENCE));
-        (0..1000).for_each(|_| answer(40));
-        assert_eq!(patience(), Some(Duration::from_millis(80)));
-    }
-
-    #[test]
-    fn a_node_with_more_than_five_quarters_of_the_mean_load_is_busy() {
-        for (own, others, expected) in [
-            (NEVER_BUSY, &[0, 0][..], false),
-            (100, &[80, 60], false),
-            (101, &[80, 60], true),
-            (1000, &[], false),
-            (1000, &[1000], false),
-        ] {
-            assert_eq!(is_busy(own, others.iter().copied()), expected, "{own} {others:?}");
-        }
-        let nodes = nodes("a");
-        let begun = (0..=NEVER_BUSY).map(|_| nodes.begin(b"key", Instant::ZERO)).last();
-        let load = NEVER_BUSY + 1;
-        assert_eq!(begun, Some(Told { load, rate: load, is_busy: true, ..Told::default() }));
-        nodes.end();
-        assert_eq!(nodes.load(), NEVER_BUSY);
-    }
-}
+#[path = "nodes_tests.rs"]
+mod tests;

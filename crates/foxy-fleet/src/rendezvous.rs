@@ -35,13 +35,15 @@ impl Rendezvous {
         order
     }
 
-    /// Returns the best members for a key among all members that `counts` accepts: the owner and
-    /// the second.
-    pub fn best_two(&self, key: &[u8], counts: impl Fn(usize) -> bool) -> [Option<usize>; 2] {
+    /// Returns the best members for a key: the owner and the second. `part` returns how many
+    /// thousandths of its weight a member has now. A member without any weight does not count.
+    pub fn best_two(&self, key: &[u8], part: impl Fn(usize) -> u32) -> [Option<usize>; 2] {
         let mut best: [Option<((f64, u64), usize)>; 2] = [None; 2];
-        for (number, seat) in self.members.iter().enumerate().filter(|(number, _)| counts(*number))
-        {
-            let score = seat.score(key);
+        let parts =
+            self.members.iter().enumerate().map(|(number, seat)| (number, seat, part(number)));
+        for (number, seat, part) in parts.filter(|(.., part)| *part > 0) {
+            let weight = seat.weight * f64::from(part);
+            let score = Seat { weight, ..*seat }.score(key);
             let beats = |other: Option<((f64, u64), usize)>| {
                 other.is_none_or(|(other, _)| better(score, other).is_lt())
             };
@@ -129,7 +131,7 @@ mod tests {
             let lost = lost.index(weights.len());
             let order = rendezvous.order(&key);
             let rest: Vec<_> = order.iter().copied().filter(|number| *number != lost).collect();
-            let found = rendezvous.best_two(&key, |number| number != lost);
+            let found = rendezvous.best_two(&key, |number| u32::from(number != lost));
             prop_assert_eq!(found, [rest.first().copied(), rest.get(1).copied()]);
         }
 

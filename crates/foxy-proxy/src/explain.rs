@@ -222,8 +222,7 @@ impl ProxyHandle {
         steps.push(Step::Key(key.text.clone()));
         steps.extend(self.shared.settings.upstream.fleet.as_ref().map(|link| {
             let order = link.fleet.order(&key.text);
-            let name = |number: usize| Arc::clone(&link.fleet.nodes()[number].name);
-            Step::Fleet(order.into_iter().flatten().map(name).collect())
+            Step::Fleet(order.iter().flatten().map(|node| Arc::clone(&node.name)).collect())
         }));
         let mut varies = false;
         let mut found = self.look(key).await;

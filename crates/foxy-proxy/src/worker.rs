@@ -16,6 +16,7 @@ use crate::core::counters::{Counter, Counters};
 use crate::core::idle_client::{Heir, IdleClient};
 use crate::core::places::Places;
 use crate::core::rules::Policies;
+use crate::core::tls::HandshakeFacts;
 use crate::core::transport::Transport;
 use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
@@ -169,6 +170,13 @@ impl Worker {
         if !left || self.shared.heir.get().is_none() {
             std::future::pending().await
         }
+    }
+
+    /// Returns the number of the node whose name is in the client's certificate. No certificate of
+    /// another node may have the name of this node.
+    pub(crate) fn node_of(&self, presented: Option<&HandshakeFacts>) -> Option<usize> {
+        let (link, facts) = self.settings().upstream.fleet.as_ref().zip(presented)?;
+        link.fleet.others().iter().find(|node| facts.proves(&node.name)).map(|node| node.number)
     }
 
     /// Returns the caching policy for a response. `key` is its cache key, and `length` the length

@@ -5,8 +5,9 @@
 //! others.
 
 use super::entry::Process;
+use super::witnesses::{Witnesses, hash};
 use foxy_base::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Length of a lease, and the largest deviation of a member's clock from real time.
@@ -116,8 +117,7 @@ struct Sighting {
 pub struct Leases {
     terms: LeaseTerms,
     me: Process,
-    /// Names of all members that the operator lists, except this member.
-    others: Vec<Box<str>>,
+    witnesses: Witnesses,
     /// When this member first saw the present incarnation of the engine.
     since: Instant,
     seen: BTreeMap<Process, Sighting>,
@@ -135,10 +135,30 @@ pub struct Place {
 }
 
 impl Leases {
-    /// Creates the view of a member that has seen nothing. `members` has the names of all members.
-    pub fn new(terms: LeaseTerms, me: Process, members: &[Box<str>]) -> Self {
-        let others = members.iter().filter(|name| **name != me.member).cloned().collect();
-        Self { terms, me, others, since: Instant::ZERO, seen: BTreeMap::new() }
+    /// Creates the view of a member that has seen nothing.
+    pub fn new(terms: LeaseTerms, me: Process, witnesses: Witnesses) -> Self {
+        Self { terms, me, witnesses, since: Instant::ZERO, seen: BTreeMap::new() }
+    }
+
+    /// Returns the members whose leases and records count.
+    pub const fn witnesses(&self) -> &Witnesses {
+        &self.witnesses
+    }
+
+    /// Replaces the list of members.
+    pub fn set_members(&mut self, members: &[Box<str>]) {
+        self.witnesses.set_listed(members);
+    }
+
+    /// Forgets each former member that has no lease. The caller has applied the whole log that it
+    /// read at `read`, and has proved that this log is complete.
+    pub fn release(&mut self, read: Instant) {
+        if !self.has_ended(self.since, read) {
+            return;
+        }
+        let leased = self.seen.iter().filter(|(_, one)| !self.has_no_lease(one, read));
+        let leased: BTreeSet<_> = leased.map(|(process, _)| hash(&process.member)).collect();
+        self.witnesses.release(|name| leased.contains(&name));
     }
 
     /// Notes another incarnation of the engine. This incarnation may have lost records, so each
@@ -156,6 +176,7 @@ impl Leases {
                     known.record = record.clone();
                 }
                 _ => {
+                    self.witnesses.add(&record.process.member);
                     let sighting = Sighting { record: record.clone(), since: now };
                     self.seen.insert(record.process.clone(), sighting);
                 }
@@ -196,11 +217,11 @@ impl Leases {
                 && record.position >= place.position
                 && agrees(record)
         };
-        let is_known = |name: &str| self.seen.keys().any(|process| *process.member == *name);
+        let is_known = |name| self.seen.keys().any(|process| hash(&process.member) == name);
         self.seen
             .values()
             .all(|sighting| has_reached(&sighting.record) || self.has_no_lease(sighting, read))
-            && (self.has_ended(self.since, read) || self.others.iter().all(|name| is_known(name)))
+            && (self.has_ended(self.since, read) || self.witnesses.all().all(is_known))
     }
 
     /// Returns true if all leases have ended that members got before they read the entry which was
@@ -210,16 +231,16 @@ impl Leases {
         self.has_ended(appended, read)
     }
 
-    /// Returns true if each listed member, and each process with a lease, attests and vouches for
+    /// Returns true if each witness, and each process with a lease, attests and vouches for
     /// the log of this incarnation. Then the log lacks no acknowledged purge.
     pub fn do_all_attest(&self, incarnation: u64, read: Instant) -> bool {
         let attests =
             |one: &&Sighting| one.record.attests == Some(incarnation) && one.record.vouches;
-        let has_attested = |name: &str| {
-            let mut runs = self.seen.iter().filter(|(process, _)| *process.member == *name);
+        let has_attested = |name| {
+            let mut runs = self.seen.iter().filter(|(process, _)| hash(&process.member) == name);
             runs.any(|(_, sighting)| attests(&sighting))
         };
-        self.others.iter().all(|name| has_attested(name))
+        self.witnesses.all().all(has_attested)
             && self
                 .seen
                 .values()
@@ -228,13 +249,14 @@ impl Leases {
     }
 
     /// Returns the processes whose records can be removed: their leases ended long ago, and a newer
-    /// process of the same member has a record.
+    /// process of the same member has a record, or the member has left the fleet.
     pub fn useless(&self, at: Instant) -> Vec<Process> {
         let is_old = |sighting: &Sighting| {
             at.since(sighting.since) >= self.terms.length * 4 && at.0 >= sighting.since.0
         };
         let has_heir = |process: &Process| {
             process.member == self.me.member
+                || !self.witnesses.all().any(|name| name == hash(&process.member))
                 || self.seen.iter().any(|(other, sighting)| {
                     other.member == process.member && other != process && !is_old(sighting)
                 })

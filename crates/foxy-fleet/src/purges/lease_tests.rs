@@ -32,7 +32,8 @@ fn record(member: &str, run: u64, counter: u64, position: u64) -> MemberRecord {
 /// Returns the leases as member `a` sees them in a fleet of `a`, `b` and `c`. The member first saw
 /// the engine's incarnation at time 0.
 fn leases() -> Leases {
-    Leases::new(TERMS, process("a", 1), &["a", "b", "c"].map(Into::into))
+    let members = ["a", "b", "c"].map(Into::into);
+    Leases::new(TERMS, process("a", 1), Witnesses::new("a", &members, &[]))
 }
 
 fn agrees(record: &MemberRecord) -> bool {
@@ -131,4 +132,28 @@ fn a_dead_process_is_forgotten_when_its_member_is_back() {
     leases.observe(&[record("b", 1, 1, 1), record("b", 2, 1, 1), record("c", 1, 1, 1)], at(7000));
     assert_eq!(leases.useless(at(7999)), []);
     assert_eq!(leases.useless(at(8100)), [process("b", 1)], "c has no other process");
+}
+
+#[test]
+fn a_former_member_counts_until_its_lease_has_ended() {
+    let mut leases = leases();
+    let (b, c) = (record("b", 1, 1, 7), record("c", 1, 1, 7));
+    leases.observe(&[b.clone(), c.clone()], at(100));
+    leases.set_members(&["a", "b"].map(Into::into));
+    leases.restart(at(5000));
+    leases.observe(&[MemberRecord { counter: 2, ..b.clone() }], at(5001));
+    let has_c = |leases: &Leases| leases.witnesses().all().any(|name| name == hash("c"));
+    assert!(!leases.do_all_attest(PLACE.incarnation + 1, at(5100)), "c may know a lost entry");
+    leases.release(at(6999));
+    assert!(has_c(&leases), "c may have a lease whose record the engine lost");
+    leases.observe(&[MemberRecord { counter: 2, ..c.clone() }], at(7000));
+    leases.release(at(8999));
+    assert!(has_c(&leases), "c has a lease");
+    leases.release(at(9000));
+    assert!(!has_c(&leases));
+    leases.observe(&[MemberRecord { counter: 2, ..c.clone() }], at(9100));
+    assert!(!has_c(&leases), "an old record is no sign of life");
+    assert_eq!(leases.useless(at(15_001)), [process("c", 1)]);
+    leases.observe(&[MemberRecord { counter: 3, ..c }], at(15_002));
+    assert!(has_c(&leases), "c is back");
 }

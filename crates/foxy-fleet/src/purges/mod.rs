@@ -4,8 +4,9 @@
 //! lease. `docs/fleet.md` describes the behaviour for operators.
 //!
 //! - `entry` has the log's entries. `chain` and `history` notice entries that the engine lost.
-//! - `lease` has the leases, and `node` the state machine of a member with the purges of `waiting`.
-//!   None of them does IO.
+//! - `lease` has the leases, and `node` the state machine of a member with the purges of `waiting`
+//!   and the connection of `session`. None of them does IO.
+//! - `witnesses` tells why the list of members may change, and which members then count.
 //! - `engine` has the trait of an engine. `redis` implements it with Redis or Valkey, `nats` with
 //!   NATS. `address` chooses.
 //! - `runner` drives a node: it asks the engine, and applies purges. `saved` is the node's place in
@@ -26,3 +27,4 @@ pub mod saved;
 pub mod session;
 pub mod status;
 mod waiting;
+pub mod witnesses;

@@ -14,9 +14,10 @@ use super::entry::{Content, Entry, MAX_ENTRY_ORDERS, Process};
 use super::history::History;
 use super::lease::{LeaseTerms, Leases, MemberRecord, Place};
 use super::saved::Saved;
-use super::session::{Exchange, Session, Ticket, Wish};
+use super::session::{Exchange, Session, Task, Ticket, ValidateCause, Wish};
 use super::status::NodeReport;
 use super::waiting::{Waiting, find_own};
+use super::witnesses::Witnesses;
 use foxy_base::{Instant, Random};
 use foxy_proxy::cache::purge::{LogPlace, NotPurged, Order};
 use std::collections::VecDeque;
@@ -28,28 +29,6 @@ const RENEWAL: Duration = Duration::from_millis(500);
 const CONFIRMATION_CHECK: Duration = Duration::from_millis(3);
 /// Largest number of purges that wait.
 const MAX_WAITING: usize = 1024;
-
-/// The reason why a member must validate everything that it stored before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ValidateCause {
-    /// The chain was broken, and a new chain begins.
-    NewChain,
-    /// The member is new, or entries left the log before the member read them.
-    Missed,
-    /// The engine's server restarted, and some member has not attested that no entry is lost.
-    NoProof,
-}
-
-/// The task that a member must do durably before its next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Only save the place if it changed ([`Node::to_save`]).
-    Nothing,
-    /// Apply these purges, in order.
-    Apply(Vec<Order>),
-    /// Demand validation of every response stored so far.
-    Validate(ValidateCause),
-}
 
 /// The state machine of a member.
 pub struct Node {
@@ -90,8 +69,10 @@ impl Node {
         saved: Option<Saved>,
         seed: u64,
     ) -> Self {
+        let known = saved.as_ref().map_or(&[][..], |saved| &saved.witnesses);
+        let witnesses = Witnesses::new(&me.member, members, known);
         Self {
-            leases: Leases::new(terms, me.clone(), members),
+            leases: Leases::new(terms, me.clone(), witnesses),
             history: saved.as_ref().map(|saved| History::at(&saved.chain)).unwrap_or_default(),
             me,
             terms,
@@ -115,6 +96,12 @@ impl Node {
             is_stopping: false,
             random: Random::new(seed),
         }
+    }
+
+    /// Replaces the list of members, which `members` names.
+    pub fn set_members(&mut self, members: &[Box<str>], now: Instant) {
+        self.leases.set_members(members);
+        self.next_exchange = self.next_exchange.min(now);
     }
 
     /// Notes a new connection to the engine.
@@ -285,6 +272,18 @@ impl Node {
     /// Reads the result of an exchange. `now` is a moment after the result arrived. The caller must
     /// do the task durably, then call `applied`.
     pub fn exchanged(&mut self, view: &LogView, now: Instant) -> Task {
+        let task = self.follow(view, now);
+        let witnesses = self.leases.witnesses().to_save();
+        if let Some(exchange) = &mut self.exchange
+            && let Some(saved) = exchange.next.take().or_else(|| self.saved.clone())
+        {
+            let next = Saved { witnesses, ..saved };
+            exchange.next = (self.saved.as_ref() != Some(&next)).then_some(next);
+        }
+        task
+    }
+
+    fn follow(&mut self, view: &LogView, now: Instant) -> Task {
         let (Some(session), Some(exchange)) = (&mut self.session, &mut self.exchange) else {
             return Task::Nothing;
         };
@@ -347,7 +346,7 @@ impl Node {
             }
         };
         self.broken = None;
-        exchange.next = Some(Saved { chain, proved, missed });
+        exchange.next = Some(Saved { chain, proved, missed, witnesses: Vec::new() });
         task
     }
 
@@ -416,6 +415,7 @@ impl Node {
         let is_sound = is_proved && !self.is_stopping && self.broken.is_none();
         if record.is_some() && self.position() >= goal && is_sound {
             self.lease_until = self.lease_until.max(started + self.terms.for_holder());
+            self.leases.release(started);
         }
     }
 

@@ -74,8 +74,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let place = StoredPlace(Some(folder.path().to_owned()));
         assert_eq!(place.read(), None);
-        let at =
-            |position| Saved { chain: Chain::at(1, position, 3), proved: Some(4), missed: None };
+        let at = |position| Saved {
+            chain: Chain::at(1, position, 3),
+            proved: Some(4),
+            missed: None,
+            witnesses: vec![],
+        };
         for position in 1..=5 {
             place.write(&at(position)).expect("written");
             assert_eq!(place.read(), Some(at(position)));

@@ -4,15 +4,16 @@
 use super::engine::{Connected, Durability, Engine, EngineError, Watch};
 use super::entry::Process;
 use super::lease::LeaseTerms;
-use super::node::{Node, Task, ValidateCause};
+use super::node::Node;
 use super::saved::Saved;
-use super::session::Ticket;
+use super::session::{Task, Ticket, ValidateCause};
 use super::status::FleetPurgeStatus;
 use foxy_base::{Instant, clock};
 use foxy_proxy::cache::purge::{
     NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Scope, Strength,
 };
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -78,6 +79,7 @@ pub struct MemberParts {
 
 enum Message {
     Purge(Vec<Order>, PurgeReply),
+    Members(Vec<Box<str>>),
     NewEntries,
     Stop,
 }
@@ -95,6 +97,29 @@ impl PurgeKeeper for FleetKeeper {
         if let Message::Purge(_, reply) = message {
             reply(Err(why));
         }
+    }
+}
+
+/// Changes the list of members of a running [`FleetMember`].
+#[derive(Clone)]
+pub struct MemberList(SyncSender<Message>);
+
+impl fmt::Debug for MemberList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemberList")
+    }
+}
+
+impl MemberList {
+    /// Replaces the names of all members.
+    ///
+    /// # Errors
+    /// The member has too much to do, or has stopped.
+    pub fn set(&self, names: Vec<Box<str>>) -> Result<(), NotPurged> {
+        self.0.try_send(Message::Members(names)).map_err(|error| match error {
+            TrySendError::Full(_) => NotPurged::Busy,
+            TrySendError::Disconnected(_) => NotPurged::Stopping,
+        })
     }
 }
 
@@ -145,6 +170,11 @@ impl FleetMember {
     /// Returns the keeper that purges on all nodes of the fleet.
     pub fn keeper(&self) -> Arc<dyn PurgeKeeper> {
         Arc::new(FleetKeeper(self.sender.clone()))
+    }
+
+    /// Returns a value that changes the list of members.
+    pub fn list(&self) -> MemberList {
+        MemberList(self.sender.clone())
     }
 
     /// Returns the state of this member, which stays up to date.
@@ -243,6 +273,9 @@ impl Driver {
                     for message in std::iter::once(first).chain(messages.try_iter()) {
                         match message {
                             Message::Purge(orders, reply) => self.wish(orders, reply),
+                            Message::Members(names) => {
+                                self.node.set_members(&names, clock::since_boot());
+                            }
                             Message::NewEntries => self.node.look(clock::since_boot()),
                             Message::Stop => return self.stop(),
                         }

@@ -14,9 +14,13 @@ pub struct Saved {
     /// The engine's incarnation in whose log this member missed entries. The member cannot vouch
     /// that this log is complete.
     pub missed: Option<u64>,
+    /// The hashes of the names of other members that may know a lost purge.
+    pub witnesses: Vec<u64>,
 }
 
-const SAVED_VERSION: &str = "foxy-fleet-1";
+const SAVED_VERSION: &str = "foxy-fleet-2";
+/// The earlier version, which has no witnesses.
+const EARLIER_VERSION: &str = "foxy-fleet-1";
 
 impl Saved {
     /// Returns the place of the last entry that the member has applied.
@@ -29,13 +33,15 @@ impl Saved {
         let Chain { number, position, hash, .. } = self.chain;
         let word = |number: Option<u64>| number.map_or_else(|| "-".into(), |n| n.to_string());
         let (proved, missed) = (word(self.proved), word(self.missed));
-        format!("{SAVED_VERSION} {number} {position} {hash} {proved} {missed}\n")
+        let witnesses: String = self.witnesses.iter().map(|name| format!(" {name:016x}")).collect();
+        format!("{SAVED_VERSION} {number} {position} {hash} {proved} {missed}{witnesses}\n")
     }
 
     /// Reads the text of the file. Returns `None` if it is damaged or of another version.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.strip_suffix('\n')?.split(' ');
-        (words.next()? == SAVED_VERSION).then_some(())?;
+        let version = words.next()?;
+        [SAVED_VERSION, EARLIER_VERSION].contains(&version).then_some(())?;
         let (number, position) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let chain = Chain::at(number, position, words.next()?.parse().ok()?);
         let mut optional = || match words.next()? {
@@ -43,7 +49,10 @@ impl Saved {
             number => Some(Some(number.parse().ok()?)),
         };
         let (proved, missed) = (optional()?, optional()?);
-        words.next().is_none().then_some(Self { chain, proved, missed })
+        let witness = |word| u64::from_str_radix(word, 16).ok();
+        let witnesses: Vec<_> = words.map(witness).collect::<Option<_>>()?;
+        let is_sound = version == SAVED_VERSION || witnesses.is_empty();
+        is_sound.then_some(Self { chain, proved, missed, witnesses })
     }
 }
 
@@ -54,8 +63,14 @@ mod tests {
     #[test]
     fn a_saved_place_is_read_back_and_a_cut_text_is_refused() {
         let chain = Chain::at(7, 8, u128::MAX);
-        let saved = Saved { chain, proved: Some(3), missed: None };
+        let witnesses = vec![0xb, 0xc];
+        let saved = Saved { chain, proved: Some(3), missed: None, witnesses };
         let text = saved.text();
+        let earlier = text
+            .replace("foxy-fleet-2", "foxy-fleet-1")
+            .replace(" 000000000000000b 000000000000000c", "");
+        let read = Saved::parse(&earlier).expect("the earlier version");
+        assert_eq!(read, Saved { witnesses: Vec::new(), ..saved.clone() });
         assert_eq!(Saved::parse(&text), Some(saved));
         for length in 0..text.len() {
             assert_eq!(Saved::parse(&text[..length]), None, "{length}");

@@ -1,4 +1,4 @@
-//! The connection of a member to the engine, and the call in progress.
+//! The connection of a member to the engine, the call in progress, and the task after the call.
 
 use super::lease::MemberRecord;
 use super::saved::Saved;
@@ -7,6 +7,28 @@ use foxy_proxy::cache::purge::Order;
 
 /// The caller's number for a purge.
 pub type Ticket = u64;
+
+/// The reason why a member must validate everything that it stored before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ValidateCause {
+    /// The chain was broken, and a new chain begins.
+    NewChain,
+    /// The member is new, or entries left the log before the member read them.
+    Missed,
+    /// The engine's server restarted, and some member has not attested that no entry is lost.
+    NoProof,
+}
+
+/// The task that a member must do durably before its next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Only save the place if it changed ([`to_save`](super::node::Node::to_save)).
+    Nothing,
+    /// Apply these purges, in order.
+    Apply(Vec<Order>),
+    /// Demand validation of every response stored so far.
+    Validate(ValidateCause),
+}
 
 /// A purge that waits for its entry.
 pub struct Wish {

@@ -3,7 +3,7 @@
 use super::chain::Broken;
 use super::engine::Durability;
 use super::entry::Process;
-use super::node::ValidateCause;
+use super::session::ValidateCause;
 use foxy_base::{Instant, clock};
 use foxy_proxy::cache::purge::NotPurged;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -108,7 +108,7 @@ impl TestFleet {
     /// Waits until each node has reached all others.
     fn wait_until_complete(&self) {
         for node in &self.nodes {
-            let others = (0..NAMES.len()).filter(|number| *number != node.nodes.own());
+            let others = (0..NAMES.len()).filter(|number| *number != node.nodes.own().number);
             let is_complete = || others.clone().all(|number| !node.nodes.is_lost(number));
             until("the fleet is complete", || is_complete().then_some(()));
         }
@@ -116,7 +116,7 @@ impl TestFleet {
 
     /// Returns the node with this position among all members.
     pub fn node(&self, number: usize) -> &TestNode {
-        self.nodes.iter().find(|node| node.nodes.own() == number).expect("it runs")
+        self.nodes.iter().find(|node| node.nodes.own().number == number).expect("it runs")
     }
 
     /// Returns URLs of an origin whose keys the node `owner` owns, with `second` as the second.
@@ -128,7 +128,9 @@ impl TestFleet {
     ) -> impl Iterator<Item = String> {
         let nodes = Arc::clone(&self.nodes[0].nodes);
         let urls = (0..).map(move |number| format!("http://{origin}/{number}"));
-        urls.filter(move |url| nodes.order(url.as_bytes()) == [Some(owner), Some(second)])
+        let numbers =
+            move |url: &str| nodes.order(url.as_bytes()).map(|node| node.map(|node| node.number));
+        urls.filter(move |url| numbers(url) == [Some(owner), Some(second)])
     }
 }
 

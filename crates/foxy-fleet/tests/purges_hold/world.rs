@@ -7,8 +7,7 @@ use crate::member::{Member, Step};
 use foxy_base::{Random, WallTime};
 use foxy_fleet::purges::engine::{Appended, LogView};
 use foxy_fleet::purges::lease::LeaseTerms;
-use foxy_fleet::purges::node::Task;
-use foxy_fleet::purges::session::Ticket;
+use foxy_fleet::purges::session::{Task, Ticket};
 use foxy_proxy::cache::purge::{NotPurged, Order, Scope, Strength};
 use std::collections::BTreeMap;
 
@@ -41,6 +40,10 @@ enum Event {
     /// The member crashes while its disk is busy.
     Kill,
     Start,
+    /// Another member enters or leaves the list of this member.
+    List(usize, bool),
+    /// All lists have the member again.
+    Rejoin,
     Get(u128),
     Fetched(u128, u64, u64),
     Purge(u128),
@@ -116,7 +119,14 @@ impl World {
             }
             self.now = at;
             let paused = self.members[member].paused_until;
-            let is_own = !matches!(event, Event::Request | Event::Fault | Event::EngineBack(_));
+            let is_own = !matches!(
+                event,
+                Event::Request
+                    | Event::Fault
+                    | Event::EngineBack(_)
+                    | Event::List(..)
+                    | Event::Rejoin
+            );
             if is_own && paused > at {
                 self.number += 1;
                 self.events.insert((paused, self.number), (member, life, event));
@@ -125,6 +135,8 @@ impl World {
             let is_of_any_life = matches!(
                 event,
                 Event::Start
+                    | Event::List(..)
+                    | Event::Rejoin
                     | Event::Get(_)
                     | Event::Purge(_)
                     | Event::Fault
@@ -163,12 +175,23 @@ impl World {
 
     fn handle(&mut self, number: usize, event: Event) {
         match event {
-            Event::Start if self.members[number].node.is_none() => {
+            Event::Start if self.may_start(number) => {
                 self.note(&format!("start {}", self.members[number].name));
                 self.members[number].start(&mut self.random);
                 self.at(0, number, Event::Turn);
             }
             Event::Start => {}
+            Event::List(other, is_listed) => {
+                let name = self.members[other].name.clone();
+                let verb = if is_listed { "adds" } else { "removes" };
+                self.note(&format!("{} {verb} {name}", self.members[number].name));
+                self.members[number].list(&name, is_listed, self.now);
+                self.at(0, number, Event::Turn);
+            }
+            Event::Rejoin => {
+                self.members[number].has_left = false;
+                self.at(0, number, Event::Start);
+            }
             Event::Kill => {
                 self.note(&format!("kill {} while its disk is busy", self.members[number].name));
                 self.members[number].kill();
@@ -189,6 +212,26 @@ impl World {
                 self.engine.restart(lost, &mut self.random);
             }
         }
+    }
+
+    fn may_start(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        member.node.is_none() && !member.has_left
+    }
+
+    /// Stops a member. Then the others take it off their lists, add it again, and it starts again.
+    fn leave(&mut self, number: usize) {
+        self.note(&format!("{} leaves", self.members[number].name));
+        self.members[number].kill();
+        self.members[number].has_left = true;
+        let longest = 4 * SECOND;
+        for other in (0..MEMBERS).filter(|other| *other != number) {
+            let gone = self.random.below(longest);
+            self.at(gone, other, Event::List(number, false));
+            let back = longest + self.random.below(longest);
+            self.at(back, other, Event::List(number, true));
+        }
+        self.at(2 * longest, number, Event::Rejoin);
     }
 
     fn turn(&mut self, number: usize) {
@@ -376,7 +419,8 @@ impl World {
         let length = 100 * MILLI + self.random.below(5 * SECOND);
         let name = self.members[number].name.clone();
         let lost = if self.random.chance(0.5) { self.random.below(4) as usize } else { 0 };
-        match self.random.below(10) {
+        match self.random.below(12) {
+            10 | 11 if self.members.iter().all(|member| !member.has_left) => self.leave(number),
             0 | 1 => {
                 self.note(&format!("kill {name}"));
                 self.members[number].kill();

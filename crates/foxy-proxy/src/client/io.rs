@@ -80,7 +80,7 @@ pub(crate) struct ClientConnection {
     pub(crate) inside: Option<Inside>,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
-    /// Position of the node of the fleet that is the client. `None` for every other client.
+    /// Number of the node of the fleet that is the client. `None` for every other client.
     pub(crate) node: Option<usize>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,

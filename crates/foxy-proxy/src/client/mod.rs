@@ -58,7 +58,7 @@ impl Client<'_> {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
 
-    /// Returns the position of the node of the fleet that is the client. Returns `None` for every
+    /// Returns the number of the node of the fleet that is the client. Returns `None` for every
     /// other client.
     pub(crate) const fn node(&self) -> Option<usize> {
         match self {

@@ -101,6 +101,10 @@ counters! {
     FleetBusy = "fleet_busy",
     /// Requests that this node fetched itself because no other node of the fleet answered.
     FleetFallbacks = "fleet_fallbacks",
+    /// Requests for a stored response sent to the former owner of a key.
+    FleetFormerAsked = "fleet_former_asked",
+    /// Responses that this node got from the former owner of a key instead of the origin.
+    FleetFormerHits = "fleet_former_hits",
     /// Requests of other nodes of the fleet.
     FleetServed = "fleet_served",
     /// Times that another node of the fleet was lost.

@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod body_writer;
 pub(crate) mod compress;
 mod encoder;
+mod former_owner;
 pub(crate) mod outgoing;
 pub(crate) mod request;
 pub(crate) mod stale;
@@ -16,6 +17,7 @@ use crate::cache::{CacheKey, NotKept, Placement, Refused, Stored, StoredBody, Wa
 use crate::core::{Counter, ForwardReason, View};
 use crate::fill::body::IncomingBody;
 use crate::fill::body_writer::BodyWriter;
+use crate::fill::former_owner::FormerOwner;
 use crate::fill::request::{
     Ending, FillRequest, OriginHead, final_head, placed, prepare, why_not_storable,
 };
@@ -47,7 +49,8 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
         watch: miss.watch.of_flight(flight.epoch),
         ranged: false,
     });
-    tokio::task::spawn_local(Box::pin(run(Rc::clone(worker), flight, request, exchange)));
+    let former = FormerOwner::of(worker, wanted, miss);
+    tokio::task::spawn_local(Box::pin(run(Rc::clone(worker), flight, request, former, exchange)));
 }
 
 /// Validates a stored response in the background, while the stale response is already served (RFC
@@ -71,13 +74,20 @@ pub(crate) fn refresh(
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
-pub(crate) async fn run(
+async fn run(
     worker: Rc<Worker>,
     flight: Arc<Flight>,
     fill: Box<FillRequest>,
+    former: Option<FormerOwner>,
     mut exchange: Box<UpstreamExchange>,
 ) {
     let mut ending = Ending::of(&worker, &flight, &fill.base);
+    if let Some(former) = former
+        && let Some((head, exchange)) = Box::pin(former.answer(&worker, &flight)).await
+    {
+        ending.result = receive(&worker, &flight, &fill, head, exchange).await;
+        return;
+    }
     ending.result = match final_head(&worker, &flight, &fill.base, &mut exchange).await {
         Ok(origin) => receive(&worker, &flight, &fill, origin, exchange).await,
         Err(error) => {

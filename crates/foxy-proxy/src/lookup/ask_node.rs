@@ -11,6 +11,7 @@ use crate::fill::tee::Tee;
 use crate::lookup::Lookup;
 use crate::request::exchange::FleetRole;
 use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
+use crate::upstream::fleet::owners_state::OwnersState;
 use crate::upstream::fleet::{ChosenNode, FIELD, SECOND, STORED, Told};
 use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
 use foxy_base::{WallTime, clock};
@@ -74,11 +75,11 @@ pub(crate) async fn answer(
     };
     let scheme = match wanted.role {
         FleetRole::MayAsk(scheme) => scheme,
-        FleetRole::Asked if is_miss => {
+        FleetRole::Asked(_) if is_miss => {
             transaction.sender.head(&ResponseHead::new(WAITS_FOR_ORIGIN)).await?;
             return Ok(None);
         }
-        FleetRole::Asked | FleetRole::Alone(_) | FleetRole::NoFleet => return Ok(None),
+        FleetRole::Asked(_) | FleetRole::Alone(_) | FleetRole::NoFleet => return Ok(None),
     };
     let Some(link) = &worker.settings().upstream.fleet else { return Ok(None) };
     let mut asking = Asking { transaction, link, scheme, tried: Vec::new(), open: Vec::new() };
@@ -143,7 +144,7 @@ impl Asking<'_, '_, '_> {
     fn ask_another(&mut self) -> bool {
         let Some(chosen) = self.next_node() else { return false };
         let mark = (!self.tried.is_empty()).then_some(SECOND);
-        self.tried.push(chosen.number);
+        self.tried.push(chosen.node.number);
         self.ask(chosen, mark);
         true
     }
@@ -163,7 +164,7 @@ impl Asking<'_, '_, '_> {
         (self.tried.len() < MAX_ASKED).then(chosen).flatten()
     }
 
-    fn ask(&mut self, ChosenNode { number, patience }: ChosenNode, mark: Option<&str>) {
+    fn ask(&mut self, ChosenNode { node, patience }: ChosenNode, mark: Option<&str>) {
         let Transaction { worker, wanted, .. } = *self.transaction;
         let body = RequestBody::none();
         let mut request = outgoing::forwarded(worker, wanted.head, wanted.origin.clone(), body);
@@ -174,13 +175,13 @@ impl Asking<'_, '_, '_> {
         let exchange = worker.upstream.exchange(request).asked_by(wanted.client);
         let asked = Instant::now();
         self.open.push(AskedNode {
-            number,
+            number: node.number,
             asked,
             requested: clock::steady(),
             patience_ends: patience.map(|patience| asked + patience),
             is_hedge: mark == Some(STORED),
             waits_for_origin: false,
-            exchange: Box::new(exchange.sent_to_node(self.link, number, self.scheme)),
+            exchange: Box::new(exchange.sent_to_node(&node, self.scheme)),
         });
         worker.counters.add(Counter::FleetRequests, 1);
     }
@@ -247,7 +248,7 @@ async fn send(
 ) -> Result<Answered, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
     let NodeAnswer { mut exchange, mut head, length, told, times, is_second } = answer;
-    let state = head.headers.tokens("cache-status").last().map(OwnersState::of).unwrap_or_default();
+    let state = OwnersState::of(&head);
     worker.counters.add(Counter::FleetHits, (state != OwnersState::Fetched).into());
     transaction.sender.answered_by(exchange.responder());
     strip_hop_by_hop(&mut head.headers);
@@ -277,51 +278,5 @@ async fn send(
     match stream::carry(worker, transaction.sender, wanted.options, begun, source).await? {
         Streamed::Whole(answered) => Ok(answered),
         Streamed::LeftBehind(_) => Err(Aborted::Source),
-    }
-}
-
-/// The source of the owner's answer, from the owner's part of `Cache-Status` (RFC 9211 §2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum OwnersState {
-    /// The owner has fetched or validated the response.
-    #[default]
-    Fetched,
-    /// The owner had a fresh response.
-    Fresh,
-    /// The owner had a stale response, or a response that a purge has made stale.
-    Stale,
-}
-
-impl OwnersState {
-    fn of(member: &[u8]) -> Self {
-        let parameters = || member.split(|byte| *byte == b';').skip(1).map(<[u8]>::trim_ascii);
-        let is_stale = parameters().any(|it| it.starts_with(b"ttl=-") || it == b"ttl=0");
-        match parameters().any(|parameter| parameter == b"hit") {
-            true if is_stale => Self::Stale,
-            true => Self::Fresh,
-            false if is_stale => Self::Stale,
-            false => Self::Fetched,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_owners_part_of_the_answer_tells_its_state() {
-        for (member, expected) in [
-            ("foxy-b; hit; ttl=5", OwnersState::Fresh),
-            ("foxy-b;hit", OwnersState::Fresh),
-            ("foxy-b; hit; ttl=-5; detail=max-stale", OwnersState::Stale),
-            ("foxy-b; hit; ttl=0", OwnersState::Stale),
-            ("foxy-b; fwd=stale; ttl=-5", OwnersState::Stale),
-            ("foxy-b; fwd=stale; fwd-status=304; ttl=9", OwnersState::Fetched),
-            ("foxy-b; fwd=uri-miss; detail=hit", OwnersState::Fetched),
-            ("hit; fwd=stale", OwnersState::Fetched),
-        ] {
-            assert_eq!(OwnersState::of(member.as_bytes()), expected, "{member}");
-        }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn answer_or_fetch(
     loop {
         let mut miss = None;
         let looked = super::answer(transaction).await?;
-        if matches!(transaction.wanted.role, FleetRole::MayAsk(_) | FleetRole::Asked)
+        if matches!(transaction.wanted.role, FleetRole::MayAsk(_) | FleetRole::Asked(_))
             && let Some(answered) = Box::pin(ask_node::answer(transaction, &looked)).await?
         {
             return Ok(Fetched::Answered(answered));

@@ -4,13 +4,12 @@
 use crate::fill::outgoing;
 use crate::request::Wanted;
 use crate::request::exchange::FleetRole;
-use crate::upstream::fleet::Fleet;
-use crate::upstream::{
-    BodyEvent, FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamRequest,
-};
+use crate::upstream::fleet::FleetNode;
+use crate::upstream::{BodyEvent, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamRequest};
 use crate::worker::Worker;
 use foxy_http::{Headers, Method};
 use futures_util::future::join_all;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -22,22 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) async fn to_forget(worker: &Worker, wanted: &Wanted<'_>) {
     let (FleetRole::MayAsk(scheme) | FleetRole::Alone(scheme)) = wanted.role else { return };
     let Some(link) = &worker.settings().upstream.fleet else { return };
-    let told = others(&*link.fleet).map(|number| tell(worker, wanted, link, scheme, number));
+    let told = link.fleet.others().into_iter().filter(|node| !link.fleet.is_lost(node.number));
+    let told = told.map(|node| tell(worker, wanted, scheme, node));
     // A node that the message does not reach may serve old responses until they are stale.
     let _ = timeout(PATIENCE, join_all(told)).await;
-}
-
-fn others(fleet: &dyn Fleet) -> impl Iterator<Item = usize> {
-    let all = 0..fleet.nodes().len();
-    all.filter(move |number| *number != fleet.own() && !fleet.is_lost(*number))
 }
 
 async fn tell(
     worker: &Worker,
     wanted: &Wanted<'_>,
-    link: &FleetLink,
     scheme: Scheme,
-    number: usize,
+    node: Arc<FleetNode>,
 ) -> Result<(), UpstreamError> {
     let mut headers = Headers::new();
     headers.append("Host", wanted.head.authority().unwrap_or_default());
@@ -48,7 +42,7 @@ async fn tell(
         headers,
         body: RequestBody::none(),
     };
-    let mut exchange = worker.upstream.exchange(request).sent_to_node(link, number, scheme);
+    let mut exchange = worker.upstream.exchange(request).sent_to_node(&node, scheme);
     while !matches!(exchange.head().await?, HeadEvent::Final(..)) {}
     while !matches!(exchange.next().await?, BodyEvent::End) {}
     Ok(())

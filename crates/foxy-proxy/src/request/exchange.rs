@@ -88,8 +88,9 @@ pub(crate) enum FleetRole {
     Alone(Scheme),
     /// Another node may answer. The scheme is the scheme of the URL.
     MayAsk(Scheme),
-    /// Another node has sent the request, so this node must answer.
-    Asked,
+    /// Another node has sent the request, so this node must answer. The scheme is the scheme of the
+    /// URL.
+    Asked(Scheme),
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request

@@ -7,7 +7,7 @@ use crate::core::addresses::transparency::original_destination;
 use crate::core::counters::{Counter, Counters};
 use crate::core::idle_client::IdleClient;
 use crate::core::places::{ClientBlock, NoPlace, Place};
-use crate::core::tls::{AcceptedTls, ClientTls, HANDSHAKE, HandshakeFacts, HandshakeFailure};
+use crate::core::tls::{AcceptedTls, ClientTls, HANDSHAKE, HandshakeFailure};
 use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
@@ -242,7 +242,7 @@ pub(crate) fn begin(
                 Box::pin(prepare(&worker, tls, stream, peer, is_balanced, &place)).await
             {
                 let AcceptedTls { transport, presented } = accepted;
-                let node = if is_node { node_of(&worker, presented.as_deref()) } else { None };
+                let node = if is_node { worker.node_of(presented.as_deref()) } else { None };
                 let state = ConnectionState { presented, node, ..state };
                 if is_node && node.is_none() {
                     worker.counters.add(Counter::CertificatesRefused, 1);
@@ -336,16 +336,6 @@ async fn prepare(
         Some(tls) => accept_tls(worker, &tls, stream, peer).await?,
     };
     Some((accepted, peer))
-}
-
-/// Returns the position of the node whose name is in the client's certificate. No certificate of
-/// another node may have the name of this node.
-fn node_of(worker: &Worker, presented: Option<&HandshakeFacts>) -> Option<usize> {
-    let (link, facts) = worker.settings().upstream.fleet.as_ref().zip(presented)?;
-    let is_shown = |number: &usize| {
-        *number != link.fleet.own() && facts.proves(&link.fleet.nodes()[*number].name)
-    };
-    (0..link.fleet.nodes().len()).find(is_shown)
 }
 
 /// Does the TLS handshake with a client within the time limit. If the client sends plain HTTP,

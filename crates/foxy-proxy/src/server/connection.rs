@@ -48,7 +48,7 @@ pub(crate) struct ConnectionState {
     pub(crate) activity: Activity,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
-    /// Position of the node of the fleet that is the client. `None` for every other client.
+    /// Number of the node of the fleet that is the client. `None` for every other client.
     pub(crate) node: Option<usize>,
     /// The destination that the client of a transparent listener chose.
     pub(crate) aimed_at: Option<SocketAddr>,

@@ -44,14 +44,13 @@ pub(crate) async fn request(
     options: AnswerOptions,
 ) -> (Ended, u64) {
     let settings = worker.settings();
-    let user = client.presented().map(HandshakeFacts::user);
+    let is_trusted = is_trusted(worker, client);
     let (_, mut sender) = client.split(settings.client_write);
     let Some(link) = &settings.upstream.fleet else {
         return (Ended::Aborted(Aborted::Client), sender.sent());
     };
     let fleet = &*link.fleet;
-    // The node's certificate may have become invalid since the handshake.
-    if matches!(user, Some(Err(_))) {
+    if !is_trusted {
         return refused(worker, sender, options, ErrorReason::CertificateUntrusted).await;
     }
     if head.method == Method::Options {
@@ -61,8 +60,8 @@ pub(crate) async fn request(
     let is_second = head.headers.has_token(FIELD, SECOND);
     let wants_stored = head.headers.has_token(FIELD, STORED);
     head.headers.remove(FIELD);
-    let over = scheme(head);
-    let over = dispatch::requested_scheme(settings, head, peer, over);
+    let of_url = scheme(head);
+    let over = dispatch::requested_scheme(settings, head, peer, of_url);
     let planned = plan(head, body, over, &settings.mode, &settings.via_name, None);
     let (origin, key) = match planned {
         Plan::LookUp(origin, key) => (origin, CacheKey::new(settings.rules.key(key))),
@@ -88,7 +87,8 @@ pub(crate) async fn request(
     let head = &*head;
     sender.keyed(key.hash);
     let ends = ClientEnds { client: peer, reached: None };
-    let wanted = Wanted { head, origin, key, options, client: ends, role: FleetRole::Asked };
+    let wanted =
+        Wanted { head, origin, key, options, client: ends, role: FleetRole::Asked(of_url) };
     let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
     transaction.control.only_if_cached |= wants_stored;
     match fetch::answer_or_fetch(&mut transaction).await {
@@ -99,6 +99,16 @@ pub(crate) async fn request(
         }
         Err(aborted) => (Ended::Aborted(aborted), sender.sent()),
     }
+}
+
+/// Returns true if the client is still a node of the fleet. Since the handshake, the node may have
+/// left the list of members, or its certificate may have become invalid.
+fn is_trusted(worker: &Worker, client: &Client<'_>) -> bool {
+    let facts = client.presented();
+    let fleet = worker.settings().upstream.fleet.as_ref().map(|link| &*link.fleet);
+    let is_member = fleet.zip(client.node()).is_some_and(|(fleet, number)| fleet.is_member(number))
+        || worker.node_of(facts).is_some();
+    is_member && !matches!(facts.map(HandshakeFacts::user), Some(Err(_)))
 }
 
 /// Returns the scheme of the URL, which the other node has sent with the request.
@@ -116,7 +126,7 @@ async fn pong(
     options: AnswerOptions,
 ) -> Result<Answered, Aborted> {
     let (load, settings) = (fleet.load(), fleet.settings_hash());
-    let told = Told { load, settings, ..Told::default() };
+    let told = Told { load, settings, standing: fleet.standing(), ..Told::default() };
     sender.with_progress(|progress| progress.tell(told));
     let outcome = CacheStatus::Local { detail: "ping" };
     answer::local(sender, options, ResponseHead::new(200), outcome, Bytes::new()).await

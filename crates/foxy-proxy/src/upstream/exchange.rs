@@ -7,7 +7,7 @@ use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
-use crate::upstream::fleet::link::FleetLink;
+use crate::upstream::fleet::FleetNode;
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::origins::attempts::ServerAttempts;
@@ -134,9 +134,9 @@ impl UpstreamExchange {
 
     /// Sends the request to a node of the fleet instead of the origin. The node has more time to
     /// answer, because it may wait for the origin. `scheme` is the scheme of the request's URL.
-    pub(crate) fn sent_to_node(self, fleet: &FleetLink, number: usize, scheme: Scheme) -> Self {
+    pub(crate) fn sent_to_node(self, node: &FleetNode, scheme: Scheme) -> Self {
         let scheme = Some(scheme);
-        let route = Route::to_node(fleet, number);
+        let route = Route::to_node(node);
         let head_timeout = self.request.head_timeout + self.shared.settings.connect_timeout;
         let request = OutgoingRequest { head_timeout, ..self.request };
         Self { attempts: None, servers: None, route, scheme, request, ..self }

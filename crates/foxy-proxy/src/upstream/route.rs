@@ -4,7 +4,7 @@
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::upstream::address::destination::ChosenBy;
 use crate::upstream::dial::Origin;
-use crate::upstream::fleet::link::FleetLink;
+use crate::upstream::fleet::FleetNode;
 use crate::upstream::origins::group::GroupMember;
 use foxy_base::Instant;
 use foxy_http::Scheme;
@@ -72,10 +72,9 @@ pub struct OriginTimes {
 
 impl Route {
     /// Returns the route to a node of the fleet. The operator chose its address.
-    pub(crate) fn to_node(link: &FleetLink, number: usize) -> Self {
-        let node = &link.fleet.nodes()[number];
+    pub(crate) fn to_node(node: &FleetNode) -> Self {
         let origin = Origin::new(Scheme::Https, &node.host, node.port, ChosenBy::Operator);
-        Self { origin, by: By::Node(number), client: None }
+        Self { origin, by: By::Node(node.number), client: None }
     }
 
     pub(crate) const fn direct(origin: Origin) -> Self {

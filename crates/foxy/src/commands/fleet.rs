@@ -1,4 +1,4 @@
-//! `foxy fleet status`: shows the nodes of the fleet, as a running foxy sees them.
+//! `foxy fleet`: shows the nodes of the fleet, as a running foxy sees them, and lets a node leave.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -12,15 +12,39 @@ pub fn command() -> Command {
     let status = Command::new("status")
         .about("Show the nodes of the fleet, their shares and loads, and the requests between them")
         .arg(json.help("Print one JSON object instead of text"));
+    let stay = Arg::new("cancel").long("cancel").action(ArgAction::SetTrue);
+    let drain = Command::new("drain")
+        .about("Let the running foxy leave its fleet: it takes no keys, until it stops")
+        .arg(stay.help("Take the keys again"));
     Command::new("fleet")
-        .about("Show the nodes that share one cache")
+        .about("Show the nodes that share one cache, or let a node leave")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(admin_client::add_to(status))
+        .subcommand(admin_client::add_to(drain))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let Some(("status", matches)) = matches.subcommand() else { return Ok(()) };
+    match matches.subcommand() {
+        Some(("status", matches)) => status(matches),
+        Some(("drain", matches)) => drain(matches),
+        _ => Ok(()),
+    }
+}
+
+fn drain(matches: &ArgMatches) -> Result<(), Failure> {
+    let stays = matches.get_flag("cancel");
+    let path = if stays { "/fleet/stay" } else { "/fleet/drain" };
+    AdminClient::new(matches)?.ask("POST", path, "")?;
+    terminal::print(if stays {
+        "the node takes its keys again"
+    } else {
+        "the node takes no more keys; stop it when `foxy fleet status` shows no load"
+    });
+    Ok(())
+}
+
+fn status(matches: &ArgMatches) -> Result<(), Failure> {
     let answer = AdminClient::new(matches)?.ask("GET", "/data/fleet", "")?;
     let status: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!(
@@ -42,13 +66,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 /// fleet.
 fn text(status: &Value) -> Option<String> {
     let nodes = status["nodes"].as_array()?;
-    let mut text =
-        String::from("node             address                  state   keys  load    p99\n");
+    let mut text = String::from(
+        "node             address                  state   keys  load    p99   lease\n",
+    );
     for node in nodes {
         let word = |key: &str| node[key].as_str().unwrap_or_default();
         let state = match (node["is_own"].as_bool(), node["is_lost"].as_bool()) {
-            (Some(true), _) => "own",
             (_, Some(true)) => "lost",
+            _ if node["is_leaving"] == true => "draining",
+            _ if node["taken_part"].as_f64().is_some_and(|part| part < 1.0) => "joining",
+            (Some(true), _) => "own",
             _ if node["differs"] == true => "differs",
             _ => "works",
         };
@@ -57,14 +84,44 @@ fn text(status: &Value) -> Option<String> {
         let p99 = p99.map_or_else(|| "-".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3));
         let load = node["load"].as_u64().unwrap_or_default();
         let (name, address) = (word("name"), word("address"));
-        writeln!(text, "{name:<16} {address:<24} {state:<7} {share:3.0} % {load:>5} {p99:>6}")
-            .expect("a String takes all");
+        let lease = if node["is_own"] == true {
+            &status["purges"]["lease_seconds"]
+        } else {
+            &status["purges"]["leases"][name]
+        };
+        let lease = lease.as_f64().map_or_else(|| "-".to_owned(), |left| format!("{left:.1} s"));
+        writeln!(
+            text,
+            "{name:<16} {address:<24} {state:<7} {share:3.0} % {load:>5} {p99:>6} {lease:>7}"
+        )
+        .expect("a String takes all");
     }
+    text.push_str(&summary(status));
     let counts = status["counters"].as_object()?;
     for (name, value) in counts {
         write!(text, "\n{name:<24} {value}").expect("a String takes all");
     }
     Some(text)
+}
+
+/// Returns lines about hits and purges.
+fn summary(status: &Value) -> String {
+    let percent = |key: &str| {
+        let ratio = status[key].as_f64();
+        ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))
+    };
+    let (here, owners) = (percent("hit_ratio_here"), percent("hit_ratio_at_owners"));
+    let hits = format!("\nhits                     {here} here, {owners} at owners");
+    let purges = &status["purges"];
+    let (Some(count), Some(failed)) = (purges["acknowledged"].as_u64(), purges["failed"].as_u64())
+    else {
+        return hits;
+    };
+    let mean = purges["mean_seconds"].as_f64();
+    let mean = mean.map_or_else(String::new, |mean| format!(" in {:.1} ms on average", mean * 1e3));
+    let lag = purges["lag"].as_u64();
+    let lag = lag.map_or_else(|| "engine away".to_owned(), |lag| format!("lag {lag}"));
+    format!("{hits}\npurges                   {count} acknowledged{mean}, {failed} failed, {lag}")
 }
 
 #[cfg(test)]
@@ -81,11 +138,23 @@ mod tests {
         let status = json!({
             "nodes": [node("a", true, false), node("b", false, true), node("c", false, false)],
             "counters": { "fleet_requests": 12 },
+            "hit_ratio_here": 0.5,
+            "hit_ratio_at_owners": null,
+            "purges": { "acknowledged": 4, "failed": 1, "mean_seconds": 0.008, "lag": 2,
+                        "lease_seconds": 1.25, "leases": { "b": 0.5 } },
         });
+        let joining = json!({ "is_own": true, "taken_part": 0.3 });
+        let leaving = json!({ "is_own": true, "is_leaving": true, "taken_part": 0.0 });
+        let both = text(&json!({ "nodes": [joining, leaving], "counters": {} })).expect("a fleet");
+        assert!(both.contains(" joining ") && both.contains(" draining "), "{both}");
         let text = text(&status).expect("a fleet");
         assert!(text.contains("own      50 %     7 1.2 ms"), "{text}");
         assert!(text.contains("lost     50 %"), "{text}");
         assert!(text.contains("differs  50 %"), "{text}");
+        assert!(text.contains(" 1.2 s\n") && text.contains(" 0.5 s\n"), "{text}");
+        assert!(text.contains("50 % here, - at owners"), "{text}");
+        let purges = "4 acknowledged in 8.0 ms on average, 1 failed, lag 2";
+        assert!(text.contains(purges), "{text}");
         assert!(text.ends_with("fleet_requests           12"), "{text}");
         assert_eq!(super::text(&json!({ "nodes": null, "counters": {} })), None);
     }

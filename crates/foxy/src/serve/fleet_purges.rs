@@ -10,11 +10,13 @@ use foxy_base::Random;
 use foxy_fleet::purges::address::{EngineAddress, EngineCredentials};
 use foxy_fleet::purges::engine::Durability;
 use foxy_fleet::purges::entry::Process;
-use foxy_fleet::purges::node::ValidateCause;
 use foxy_fleet::purges::place::{NAME, StoredPlace};
-use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberParts};
+use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberList, MemberParts};
+use foxy_fleet::purges::session::ValidateCause;
 use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
 use foxy_proxy::cache::purge::Purges;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +27,11 @@ impl FleetPurges {
     /// Returns the state of the member.
     pub fn facts(&self) -> FleetPurgeFacts {
         FleetPurgeFacts(self.0.as_ref().map(FleetMember::status))
+    }
+
+    /// Returns a value that changes the list of members. `None` without an engine.
+    pub fn list(&self) -> Option<MemberList> {
+        self.0.as_ref().map(FleetMember::list)
     }
 
     /// Gives the node's lease up.
@@ -48,10 +55,9 @@ pub fn start(
     let unusable = |why| Failure::Unusable(format!("`fleet.engine`: {why}"));
     let credentials = credentials(settings)?;
     let address = EngineAddress::new(url.with_secrets(), credentials.as_ref()).map_err(unusable)?;
-    let name = |text: &String| text.split(' ').next().unwrap_or(text).into();
     let parts = MemberParts {
         me: Process { member: node.as_str().into(), run: random.next_u64() },
-        members: fleet.members.iter().map(name).collect(),
+        members: fleet.member_names(),
         engine: address.engine(),
         watch: address.watch(),
         local: purges.clone(),
@@ -133,10 +139,35 @@ const fn why(cause: ValidateCause) -> &'static str {
 }
 
 /// The figures of a fleet's purges on this node, if it belongs to a fleet.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FleetPurgeFacts(pub Option<Arc<FleetPurgeStatus>>);
 
 impl FleetPurgeFacts {
+    /// Returns the purges of this node and the leases of all nodes as JSON. `None` without an
+    /// engine.
+    pub fn as_json(&self) -> Option<Value> {
+        let figures = self.0.as_ref()?.figures();
+        let FleetPurgeFigures { report, acknowledged, acknowledged_time, failed, .. } = figures;
+        let count: u64 = acknowledged.iter().sum();
+        let mean = (count > 0).then(|| acknowledged_time.as_secs_f64() / count as f64);
+        let leases = report.others.iter().map(|(process, _, left)| (&process.member, *left));
+        let mut longest = BTreeMap::<&str, f64>::new();
+        for (name, left) in leases {
+            let known = longest.entry(name).or_default();
+            *known = known.max(left.as_secs_f64());
+        }
+        Some(json!({
+            "is_connected": report.is_connected,
+            "lease_seconds": report.lease_left.as_secs_f64(),
+            "lag": report.lag,
+            "waiting": report.waiting,
+            "acknowledged": count,
+            "failed": failed,
+            "mean_seconds": mean,
+            "leases": longest,
+        }))
+    }
+
     /// Adds the metrics of the fleet's purges.
     pub fn expose(&self, page: &mut Exposition) {
         let Some(status) = &self.0 else { return };

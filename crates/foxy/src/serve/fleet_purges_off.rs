@@ -39,5 +39,9 @@ pub const fn start(
 pub struct NoFleetPurgeFacts;
 
 impl NoFleetPurgeFacts {
+    pub const fn as_json(&self) -> Option<()> {
+        None
+    }
+
     pub const fn expose(&self, _: &mut Exposition) {}
 }

@@ -49,8 +49,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks whether all connections of a departed proxy have ended. A departed proxy
-/// has passed its stores and sockets to a new process.
+/// Interval between checks whether all connections have ended after a new process took over.
 const DEPARTURE_POLL: Duration = Duration::from_millis(50);
 
 /// All open parts of a running proxy.
@@ -77,7 +76,7 @@ pub struct RunningProxy {
     pub whatif: Arc<WhatIf>,
     /// The state of the fleet, if foxy is a node of a fleet.
     pub(super) fleet: Option<FleetView>,
-    /// A line about each parent proxy, for the start-up message.
+    /// Lines about the parent proxies.
     pub parents: Vec<String>,
 }
 
@@ -277,7 +276,8 @@ pub fn open(
         object_limit: object_limit(settings, &stores),
         ..base
     };
-    let fleet = fleet::join(&mut proxy_settings, listen_nodes, settings)?;
+    let nodes = (listen_nodes, extra.predecessor.is_some());
+    let fleet = fleet::join(&mut proxy_settings, nodes, settings, &fleet_purges)?;
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
     let set = store_set(&stores, selection, &mut random);
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);

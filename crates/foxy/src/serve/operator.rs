@@ -6,7 +6,7 @@ use crate::serve::fleet::FleetView;
 use crate::serve::listeners::{OpenSockets, ProxyListeners, address_of};
 use crate::serve::opening::{self, DepartedProxy, Extra, RunningProxy};
 use crate::serve::process;
-use crate::serve::reload::{self, ReadAgain, Reloader};
+use crate::serve::reload::{self, ReadAgain, Reloadable, Reloader};
 use crate::serve::served::Served;
 use crate::serve::socket_file::SocketFile;
 use crate::serve::status::ProxyStatus;
@@ -74,7 +74,7 @@ impl Operator {
         let message = welcome(&loaded, &running, &sockets.admin);
         let keeper = Arc::clone(&running.keeper) as Arc<dyn PurgeKeeper>;
         let adopter = running.proxy.adopter();
-        let reloader = Rc::new(Reloader::new(loaded, read_again, running.proxy.handle()));
+        let reloader = Rc::new(Reloader::new(loaded, read_again, reloadable(&running)));
         let (wish, wished) = unbounded_channel();
         let served = Served::begin(running, &sockets.admin, Rc::clone(&reloader), wish.clone())
             .map_err(failed)?;
@@ -87,13 +87,15 @@ impl Operator {
         Ok(Self { served, parts })
     }
 
-    /// Reads changed certificates, and compares the settings of a fleet's nodes.
+    /// Reads changed certificates, and compares the settings of a fleet's nodes. A node that joins
+    /// a fleet takes more keys.
     fn look_again(&self) {
         let running = &self.served.running;
         let renewed = running.certificates.as_ref().and_then(ReloadableTls::renew);
         report_certificates(renewed, "the files have changed");
         let Some(fleet) = &running.fleet else { return };
         report_certificates(fleet.renew(), "the files have changed, for the fleet");
+        fleet.tick();
         fleet.compare(&self.parts.reloader.rules_and_origins());
     }
 
@@ -357,7 +359,7 @@ impl Leaving {
         }
         let extra = Extra { own: self.parts.sockets.own.clone(), ..Extra::default() };
         let running = opening::open(&self.parts.reloader.settings(), listeners, extra)?;
-        self.parts.reloader.switch(running.proxy.handle());
+        self.parts.reloader.switch(reloadable(&running));
         let (reloader, wish) = (Rc::clone(&self.parts.reloader), self.parts.wish.clone());
         Served::begin(running, &self.parts.sockets.admin, reloader, wish).map_err(failed)
     }
@@ -365,6 +367,11 @@ impl Leaving {
 
 fn failed(error: std::io::Error) -> Failure {
     Failure::Failed(format!("cannot serve: {error}"))
+}
+
+/// Returns the parts to which reloads give new settings.
+fn reloadable(running: &RunningProxy) -> Reloadable {
+    Reloadable { proxy: running.proxy.handle(), fleet: running.fleet.clone() }
 }
 
 fn report_failure(why: &NotUpgraded) {

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::dashboard::configuration;
+use crate::serve::fleet::FleetView;
 use crate::serve::origins;
 use crate::serve::proxy_settings::new_settings;
 use crate::settings::complaint::{Complaint, Complaints};
@@ -21,8 +22,9 @@ use std::path::PathBuf;
 type LiveSetting = (&'static str, fn(&mut Settings, &Settings));
 
 /// The settings that a reload can change. A reload can also change rules, origins and users.
-pub const LIVE: [LiveSetting; 4] = [
+pub const LIVE: [LiveSetting; 5] = [
     ("allow-client", |to, from| to.access.allow_client.clone_from(&from.access.allow_client)),
+    ("fleet.members", |to, from| to.fleet.members.clone_from(&from.fleet.members)),
     ("negative-lifetime", |to, from| to.disk.negative_lifetime = from.disk.negative_lifetime),
     ("purge-from", |to, from| to.access.purge_from.clone_from(&from.access.purge_from)),
     ("users-file", |to, from| to.access.users_file.clone_from(&from.access.users_file)),
@@ -87,6 +89,21 @@ struct Before {
     origins: Vec<GroupSettings>,
 }
 
+/// The parts of a running foxy to which a reload gives new settings.
+pub struct Reloadable {
+    pub proxy: ProxyHandle,
+    pub fleet: Option<FleetView>,
+}
+
+impl Reloadable {
+    fn apply(&self, settings: &Settings, users: Option<UserBook>) {
+        self.proxy.reload(new_settings(settings, users));
+        if let Some(fleet) = &self.fleet {
+            fleet.set_members(settings);
+        }
+    }
+}
+
 /// Reloads the configuration of one running foxy.
 pub struct Reloader {
     read_again: Box<ReadAgain>,
@@ -95,19 +112,19 @@ pub struct Reloader {
     previous: RefCell<Option<Before>>,
     /// Number of reloads that changed something.
     number: Cell<u64>,
-    handle: RefCell<ProxyHandle>,
+    parts: RefCell<Reloadable>,
 }
 
 impl Reloader {
-    /// `current` is the configuration in force. `read_again` reads the next configuration. `handle`
-    /// is the handle to the running proxy, which receives the new settings.
-    pub fn new(current: Loaded, read_again: Box<ReadAgain>, handle: ProxyHandle) -> Self {
+    /// `current` is the configuration in force. `read_again` reads the next configuration. `parts`
+    /// receive the new settings.
+    pub fn new(current: Loaded, read_again: Box<ReadAgain>, parts: Reloadable) -> Self {
         Self {
             read_again,
             current: RefCell::new(current),
             previous: RefCell::new(None),
             number: Cell::new(0),
-            handle: RefCell::new(handle),
+            parts: RefCell::new(parts),
         }
     }
 
@@ -136,8 +153,8 @@ impl Reloader {
 
     /// Applies later reloads to another proxy of this process, which already has the current
     /// settings.
-    pub fn switch(&self, handle: ProxyHandle) {
-        *self.handle.borrow_mut() = handle;
+    pub fn switch(&self, parts: Reloadable) {
+        *self.parts.borrow_mut() = parts;
     }
 
     /// Returns the number of reloads that changed something.
@@ -152,8 +169,8 @@ impl Reloader {
             return false;
         }
         let Some(Before { loaded, users, origins }) = self.previous.take() else { return false };
-        self.handle.borrow().replace_origins(origins);
-        self.handle.borrow().reload(new_settings(&loaded.settings, users));
+        self.parts.borrow().proxy.replace_origins(origins);
+        self.parts.borrow().apply(&loaded.settings, users);
         *self.current.borrow_mut() = loaded;
         self.number.set(number + 1);
         true
@@ -168,7 +185,7 @@ impl Reloader {
         })?;
         let mut changes = changes(&mut self.current.borrow_mut(), &mut new);
         changes.extend(changes_of_users(
-            self.handle.borrow().users().as_ref().as_ref(),
+            self.parts.borrow().proxy.users().as_ref().as_ref(),
             users.as_ref(),
         ));
         if !differs_in_live_settings_alone(&self.current.borrow().settings, &new.settings)
@@ -184,10 +201,10 @@ impl Reloader {
             return Err(NotReloaded::NeedsRestart(needing));
         }
         let origins = origins::open(&new.settings).map_err(NotReloaded::Unopened)?;
-        let earlier = self.handle.borrow().replace_origins(origins);
+        let earlier = self.parts.borrow().proxy.replace_origins(origins);
         if !changes.is_empty() {
-            let old_users = self.handle.borrow().users().as_ref().clone();
-            self.handle.borrow().reload(new_settings(&new.settings, users));
+            let old_users = self.parts.borrow().proxy.users().as_ref().clone();
+            self.parts.borrow().apply(&new.settings, users);
             let loaded = self.current.replace(new);
             *self.previous.borrow_mut() =
                 Some(Before { loaded, users: old_users, origins: earlier });

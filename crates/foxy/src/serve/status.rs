@@ -251,10 +251,16 @@ impl Operated for ProxyStatus {
             DataRequest::Live => self.dashboard.live(self.facts()),
             DataRequest::Configuration => self.reloader.configuration(),
             DataRequest::WhatIf => json!(self.whatif.report(&self.proxy)),
-            DataRequest::Fleet => fleet::as_json(self.fleet.as_ref(), &self.proxy),
+            DataRequest::Fleet => {
+                fleet::as_json(self.fleet.as_ref(), &self.fleet_purges, &self.proxy)
+            }
             other => return Box::pin(self.dashboard.storage(other)),
         };
         Box::pin(std::future::ready(Some(value)))
+    }
+
+    fn leave_fleet(&self, is_leaving: bool) -> bool {
+        self.fleet.as_ref().map(|fleet| fleet.leave(is_leaving)).is_some()
     }
 
     fn troubles(&self) -> Vec<String> {

@@ -42,7 +42,7 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     findings.extend(
         tls::origin_tls(&network.origin_ca, None).map_err(|f| failed("origin-ca", f)).err(),
     );
-    findings.extend(fleet::open(settings).map_err(|f| failed("fleet.node", f)).err());
+    findings.extend(fleet::open(settings, None).map_err(|f| failed("fleet.node", f)).err());
     let credentials = fleet_purges::credentials(settings);
     let key = "fleet.engine-credentials-file";
     findings.extend(credentials.map_err(|f| failed(key, f)).err());

@@ -84,6 +84,13 @@ pub fn member_name(text: &str) -> Result<String, String> {
 }
 
 impl FleetChapter {
+    /// Returns the names of all members.
+    #[cfg(feature = "fleet")]
+    pub fn member_names(&self) -> Vec<Box<str>> {
+        let name = |text: &String| text.split(' ').next().unwrap_or(text).into();
+        self.members.iter().map(name).collect()
+    }
+
     /// Returns the members of the fleet, as this node sees them. Returns `None` without a fleet.
     ///
     /// # Errors

@@ -64,15 +64,32 @@ impl Fleet {
         }
         more.extend(["--listen", &proxy, "--admin", &admin, "--size", "64M"]);
         more.extend(["--allow-client", "127.0.0.0/8", "--allow-client", "10.90.0.0/16"]);
+        more.extend(["--fleet-ramp", "0s"]);
         more.extend(self.more.iter().map(String::as_str));
-        let member = |node| {
-            let weight = if heavier == Some(node) { 2 } else { 1 };
-            format!("{} https://{} weight={weight}", NAMES[node], ground.peer(node))
-        };
-        let members: Vec<_> = (0..NAMES.len()).map(member).collect();
-        members.iter().for_each(|member| more.extend(["--fleet-member", member]));
+        let configuration = file(&format!("{name}.toml"));
+        self.write_members(number, &[0, 1, 2], heavier);
+        more.extend(["--config", &configuration]);
         let start = command(&folder.join(name), &more);
         self.nodes[number] = Some(Foxy::ready(ground.command(number, start)));
+    }
+
+    /// Writes the configuration of a node: its list of members, with another weight for `heavier`.
+    fn write_members(&self, number: usize, members: &[usize], heavier: Option<usize>) {
+        let member = |&node: &usize| {
+            let weight = if heavier == Some(node) { 2 } else { 1 };
+            format!("\"{} https://{} weight={weight}\",", NAMES[node], self.ground.peer(node))
+        };
+        let members: String = members.iter().map(member).collect();
+        let path = self.folder.path().join(format!("{}.toml", NAMES[number]));
+        std::fs::write(path, format!("[fleet]\nmembers = [{members}]\n")).expect("written");
+    }
+
+    /// Gives a running node another list of members. Waits until the node reports `outcome`.
+    pub fn reload_members(&mut self, number: usize, members: &[usize], outcome: &str) {
+        self.write_members(number, members, None);
+        let node = self.nodes[number].as_mut().expect("a running node");
+        node.signal("HUP");
+        node.report_containing(outcome);
     }
 
     /// Replaces the files of all certificates, and of their authority.

@@ -13,6 +13,7 @@ mod engine_password;
 mod faulty;
 mod fleet;
 mod ground;
+mod members;
 mod nats;
 mod plan;
 mod random_run;

@@ -37,7 +37,7 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) inside: Option<&'a Inside>,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<&'a HandshakeFacts>,
-    /// Position of the node of the fleet that is the client. `None` for every other client.
+    /// Number of the node of the fleet that is the client. `None` for every other client.
     pub(crate) node: Option<usize>,
 }
 

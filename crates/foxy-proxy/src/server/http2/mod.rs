@@ -87,7 +87,7 @@ pub(crate) struct SharedByStreams {
     inside: Option<Rc<Inside>>,
     /// The client's certificate and the server name of the client's TLS handshake.
     presented: Option<Rc<HandshakeFacts>>,
-    /// Position of the node of the fleet that is the client. `None` for every other client.
+    /// Number of the node of the fleet that is the client. `None` for every other client.
     node: Option<usize>,
 }
 

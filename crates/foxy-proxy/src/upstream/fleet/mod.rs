@@ -5,6 +5,7 @@
 
 pub(crate) mod link;
 pub(crate) mod nodes;
+pub(crate) mod owners_state;
 
 use crate::cache::purge::LogPlace;
 use foxy_base::Instant;
@@ -20,12 +21,15 @@ pub(crate) const FIELD: &str = "Foxy-Fleet";
 /// The field's value in a request to the second node of a key's order.
 pub(crate) const SECOND: &str = "second";
 
-/// The field's value in a request that only a stored response may answer. The owner is slow.
+/// The field's value in a request that only a stored response may answer. The owner is slow,
+/// or a new owner asks the former owner.
 pub(crate) const STORED: &str = "stored";
 
 /// A node of the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetNode {
+    /// Number of the node in this process. No other node ever gets this number.
+    pub number: usize,
     /// The name, which the node's certificate contains as a DNS name.
     pub name: Arc<str>,
     /// Host where other nodes reach the node. An IPv6 address has brackets.
@@ -35,10 +39,10 @@ pub struct FleetNode {
 }
 
 /// The node to ask for the response of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenNode {
-    /// Position of the node among all nodes.
-    pub number: usize,
+    /// The node.
+    pub node: Arc<FleetNode>,
     /// If the node does not answer within this time, the caller also asks another node. `None` if
     /// too few answers are known to choose the time.
     pub patience: Option<Duration>,
@@ -57,19 +61,48 @@ pub struct Told {
     pub has_failed: bool,
     /// A hash of the settings that must be equal on all nodes. Only answers to pings have it.
     pub settings: Option<u64>,
+    /// The part of its keys that the node takes now. Only answers to pings have it.
+    pub standing: Standing,
     /// How far the node had applied the purge log before its look-up. Only nodes with an engine
     /// have it.
     pub applied: Option<LogPlace>,
 }
 
+/// The part of its keys that a node takes. A node that joins takes more and more keys. A node that
+/// leaves takes none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The part in thousandths.
+    pub part: u32,
+    /// True if the node leaves the fleet.
+    pub is_leaving: bool,
+}
+
+impl Standing {
+    /// The standing of a node that takes all its keys.
+    pub const WHOLE: Self = Self { part: 1000, is_leaving: false };
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, rate, is_busy, has_failed, settings, applied } = self;
+        let Self { load, rate, is_busy, has_failed, settings, standing, applied } = self;
         write!(f, "load={load}, rate={rate}")?;
         f.write_str(if *is_busy { ", busy" } else { "" })?;
         f.write_str(if *has_failed { ", failed" } else { "" })?;
-        settings.map_or(Ok(()), |hash| write!(f, ", settings={hash:016x}"))?;
-        applied.map_or(Ok(()), |place| write!(f, ", applied={place}"))
+        f.write_str(if standing.is_leaving { ", leaving" } else { "" })?;
+        if standing.part != Standing::WHOLE.part {
+            write!(f, ", keys={}", standing.part)?;
+        }
+        if let Some(place) = applied {
+            write!(f, ", applied={place}")?;
+        }
+        settings.map_or(Ok(()), |hash| write!(f, ", settings={hash:016x}"))
     }
 }
 
@@ -87,6 +120,11 @@ impl Told {
                     told.settings = u64::from_str_radix(digits, 16).ok();
                 }
                 Some(("applied", place)) => told.applied = LogPlace::read(place),
+                Some(("keys", digits)) => {
+                    let part = digits.parse().unwrap_or(Standing::WHOLE.part);
+                    told.standing.part = part.min(Standing::WHOLE.part);
+                }
+                None if part == "leaving" => told.standing.is_leaving = true,
                 None if part == "busy" => told.is_busy = true,
                 None if part == "failed" => told.has_failed = true,
                 _ => {}
@@ -96,21 +134,34 @@ impl Told {
     }
 }
 
-/// The members of a fleet and their state. All workers share it.
+/// The members of a fleet and their state. All workers share it. The members can change.
 pub trait Fleet: fmt::Debug + Send + Sync {
-    /// Returns all nodes.
-    fn nodes(&self) -> &[FleetNode];
+    /// Returns this node.
+    fn own(&self) -> Arc<FleetNode>;
 
-    /// Returns the position of this node.
-    fn own(&self) -> usize;
+    /// Returns the other members.
+    fn others(&self) -> Vec<Arc<FleetNode>>;
 
-    /// Returns the positions of the owner of a key and of the node that follows in its order,
-    /// without the nodes that are lost.
-    fn order(&self, key: &[u8]) -> [Option<usize>; 2];
+    /// Returns the node with this number, also if it left the fleet not long ago.
+    fn node(&self, number: usize) -> Option<Arc<FleetNode>>;
+
+    /// Returns true if the node with this number is a member now.
+    fn is_member(&self, number: usize) -> bool;
+
+    /// Returns the owner of a key and the node that follows in its order, without the nodes that
+    /// are lost.
+    fn order(&self, key: &[u8]) -> [Option<Arc<FleetNode>>; 2];
 
     /// Chooses the node to ask for a key, without the nodes `tried`. Returns `None` if this node
     /// must fetch the response itself.
     fn choose(&self, key: &[u8], tried: &[usize]) -> Option<ChosenNode>;
+
+    /// Returns the node that may have stored the response of a key before, if this node is the
+    /// owner now and was not the owner before.
+    fn former_owner(&self, key: &[u8]) -> Option<Arc<FleetNode>>;
+
+    /// Returns the part of its keys that this node takes.
+    fn standing(&self) -> Standing;
 
     /// Returns true if a node is lost: it accepts no connections or answers no pings.
     fn is_lost(&self, number: usize) -> bool;
@@ -161,6 +212,7 @@ mod tests {
         for told in [
             Told::default(),
             Told { load: 12, rate: 40, is_busy: true, ..Told::default() },
+            Told { standing: Standing { part: 300, is_leaving: true }, ..Told::default() },
             Told { rate: u32::MAX, has_failed: true, settings: Some(7), ..Told::default() },
             Told { applied: Some(LogPlace { chain: 8, position: 9 }), ..Told::default() },
         ] {

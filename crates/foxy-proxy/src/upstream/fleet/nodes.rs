@@ -9,8 +9,8 @@ use crate::upstream::dial::Origin;
 use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, TlsError};
 use crate::upstream::exchange::{BodyEvent, HeadEvent};
-use crate::upstream::fleet::Told;
 use crate::upstream::fleet::link::FleetLink;
+use crate::upstream::fleet::{FleetNode, Told};
 use crate::upstream::route::Route;
 use crate::upstream::sending::RequestBody;
 use bytes::Bytes;
@@ -32,10 +32,10 @@ impl UpstreamCore {
     ) -> Result<Dialled, ConnectError> {
         let link = self.settings.fleet.as_ref().ok_or(ConnectError::Failed)?;
         let (stream, limit) = self.dialer().dial_tcp(origin, asks, None).await?;
-        let name = &link.fleet.nodes()[number].name;
+        let node = link.fleet.node(number).ok_or(ConnectError::Failed)?;
         let stream = Transport::Plain(stream);
         let tls = link.tls.get_whole();
-        let handshake = timeout_at(limit, tls.connect(name, stream, DialedProtocol::Http2));
+        let handshake = timeout_at(limit, tls.connect(&node.name, stream, DialedProtocol::Http2));
         Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
     }
 
@@ -59,15 +59,14 @@ impl UpstreamCore {
 pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters: Arc<Counters>) {
     loop {
         let next = Instant::now() + PING_INTERVAL;
-        let others = 0..link.fleet.nodes().len();
-        for number in others.filter(|number| *number != link.fleet.own()) {
+        for node in link.fleet.others() {
             let (upstream, link) = (upstream.clone(), link.clone());
             let counters = Arc::clone(&counters);
             tokio::task::spawn_local(Box::pin(async move {
-                let told = timeout(PING_INTERVAL, ping(&upstream, &link, number)).await;
+                let told = timeout(PING_INTERVAL, ping(&upstream, &node)).await;
                 match told.ok().flatten() {
-                    Some(told) => link.fleet.pinged(number, told),
-                    None => link.misses_ping(&counters, number),
+                    Some(told) => link.fleet.pinged(node.number, told),
+                    None => link.misses_ping(&counters, node.number),
                 }
             }));
         }
@@ -77,10 +76,10 @@ pub(crate) async fn ping_all(upstream: UpstreamClient, link: FleetLink, counters
 
 /// Sends a ping: an OPTIONS request with the target `*`. Returns the facts that the node tells, if
 /// it does not refuse the ping.
-async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Option<Told> {
-    let Route { origin, .. } = Route::to_node(link, number);
+async fn ping(upstream: &UpstreamClient, node: &FleetNode) -> Option<Told> {
+    let Route { origin, .. } = Route::to_node(node);
     let mut headers = Headers::new();
-    headers.append("Host", &*link.fleet.nodes()[number].name);
+    headers.append("Host", &*node.name);
     let request = UpstreamRequest {
         origin,
         method: Method::Options,
@@ -88,7 +87,7 @@ async fn ping(upstream: &UpstreamClient, link: &FleetLink, number: usize) -> Opt
         headers,
         body: RequestBody::none(),
     };
-    let mut exchange = upstream.exchange(request).sent_to_node(link, number, Scheme::Https);
+    let mut exchange = upstream.exchange(request).sent_to_node(node, Scheme::Https);
     let told = loop {
         match exchange.head().await.ok()? {
             HeadEvent::Final(head, _) => {

@@ -24,7 +24,10 @@ const INDEX: &str = "foxy\n/         in a browser: the dashboard\n\
                      /purge    POST: purge stored responses; see docs/operation.md\n\
                      /explain  ?url=URL the stored responses, and how foxy would answer a GET\n\
                      /reload   POST: read the configuration again\n\
+                     /fleet/drain  POST: take no keys of the fleet; /fleet/stay takes them again\n\
                      /upgrade  POST: replace the process by another binary\n";
+const DRAIN: &str = "/fleet/drain";
+const STAY: &str = "/fleet/stay";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
@@ -100,7 +103,9 @@ pub async fn answer(
 fn open_page(request: &AdminRequest, operated: &dyn Operated) -> Option<Answer> {
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     Some(match (request.method.as_str(), request.target.path()) {
-        ("POST", "/purge" | "/reload" | "/upgrade") | ("GET", "/explain") => return None,
+        ("POST", "/purge" | "/reload" | "/upgrade" | DRAIN | STAY) | ("GET", "/explain") => {
+            return None;
+        }
         ("GET", path) if path.starts_with("/data/") => return None,
         (_, "/purge") => {
             let allow = [("allow", "POST")];
@@ -137,6 +142,10 @@ async fn restricted_page(request: &AdminRequest, operated: &dyn Operated) -> Ans
         "/reload" => reload(request, operated).await,
         "/upgrade" => upgrade(request, operated).await,
         "/explain" => explain(request, operated).await,
+        path @ (DRAIN | STAY) => match operated.leave_fleet(path == DRAIN) {
+            true => done(&serde_json::json!({ "is_leaving": path == DRAIN })),
+            false => refusal(StatusCode::CONFLICT, "this foxy is no node of a fleet"),
+        },
         _ => data(request, operated).await,
     }
 }

@@ -18,6 +18,10 @@ fn well() -> Fixed {
 }
 
 impl Operated for Fixed {
+    fn leave_fleet(&self, _: bool) -> bool {
+        false
+    }
+
     fn metrics(&self, _format: MetricsFormat) -> String {
         "foxy_up 1\n".into()
     }

@@ -3,6 +3,7 @@
 use super::OpenFleet;
 use crate::failure::Failure;
 use crate::serve::admin::metrics::Exposition;
+use crate::serve::fleet_purges::FleetPurges;
 use crate::settings::Settings;
 use serde_json::Value;
 
@@ -11,12 +12,28 @@ use serde_json::Value;
 pub enum NoFleet {}
 
 /// Returns no fleet. `settings::fleet` has refused settings that name a fleet.
-pub fn open(_: &Settings) -> Result<Option<OpenFleet>, Failure> {
+pub fn open(_: &Settings, _: Option<&FleetPurges>) -> Result<Option<OpenFleet>, Failure> {
     Ok(None)
 }
 
 impl NoFleet {
     pub fn compare(&self, _: &str) {
+        match *self {}
+    }
+
+    pub fn join(&self, _: &Settings) {
+        match *self {}
+    }
+
+    pub fn leave(&self, _: bool) {
+        match *self {}
+    }
+
+    pub fn tick(&self) {
+        match *self {}
+    }
+
+    pub fn set_members(&self, _: &Settings) {
         match *self {}
     }
 

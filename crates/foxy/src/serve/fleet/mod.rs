@@ -14,10 +14,11 @@ pub use absent::{NoFleet as FleetView, open};
 pub use open::{FleetView, open};
 
 use crate::failure::Failure;
+use crate::serve::fleet_purges::{FleetPurgeFacts, FleetPurges};
 use crate::settings::Settings;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::tls::ClientTls;
-use foxy_proxy::server::Gauges;
+use foxy_proxy::server::{Gauges, OutcomeMetrics};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::FleetLink;
 use serde_json::{Map, Value, json};
@@ -34,26 +35,50 @@ pub struct OpenFleet {
 }
 
 /// Opens the fleet, and adds it to the settings `of_proxy`. Returns the state of the fleet for the
-/// operator, or `None` without a fleet.
+/// operator, or `None` without a fleet. A successor takes over the cache of another process, so it
+/// takes all its keys at once.
 pub fn join(
     of_proxy: &mut ProxySettings,
-    listen: Vec<SocketAddr>,
+    (listen, is_successor): (Vec<SocketAddr>, bool),
     settings: &Settings,
+    purges: &FleetPurges,
 ) -> Result<Option<FleetView>, Failure> {
-    let Some(OpenFleet { link, tls, cache_name, view }) = open(settings)? else { return Ok(None) };
+    let Some(OpenFleet { link, tls, cache_name, view }) = open(settings, Some(purges))? else {
+        return Ok(None);
+    };
     of_proxy.listen_nodes = listen;
     of_proxy.upstream.fleet = Some(link);
     of_proxy.node_tls = Some(tls);
     of_proxy.cache_name = cache_name;
+    if !is_successor {
+        view.join(settings);
+    }
     Ok(Some(view))
 }
 
-/// Returns the nodes, and the counts of requests between them, as JSON. The nodes are null if foxy
-/// has no fleet.
-pub fn as_json(view: Option<&FleetView>, proxy: &Gauges) -> Value {
+/// Returns the nodes, the counts of requests between them, and the purges, as JSON. The nodes are
+/// null if foxy has no fleet, and the purges without an engine.
+pub fn as_json(view: Option<&FleetView>, purges: &FleetPurgeFacts, proxy: &Gauges) -> Value {
     let counters = Counter::ALL.iter().filter(|counter| counter.name().starts_with("fleet_"));
     let counter =
         |counter: &Counter| (counter.name().to_owned(), Value::from(proxy.count(*counter)));
     let counters: Map<String, Value> = counters.map(counter).collect();
-    json!({ "nodes": view.map(FleetView::as_json), "counters": counters })
+    let outcomes = proxy.outcomes();
+    let of = |outcomes: &mut dyn Iterator<Item = &OutcomeMetrics>| -> u64 {
+        outcomes.map(|outcome| outcome.durations.count()).sum()
+    };
+    let hits = of(&mut outcomes.iter().filter(|it| it.outcome.is_hit()));
+    let cacheable = of(&mut outcomes.iter().filter(|it| it.outcome.is_cacheable()));
+    let asked = proxy.count(Counter::FleetRequests);
+    json!({
+        "nodes": view.map(FleetView::as_json),
+        "counters": counters,
+        "purges": purges.as_json(),
+        "hit_ratio_here": ratio(hits, cacheable),
+        "hit_ratio_at_owners": ratio(proxy.count(Counter::FleetHits), asked),
+    })
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }

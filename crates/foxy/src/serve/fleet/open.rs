@@ -4,9 +4,13 @@ use super::OpenFleet;
 use super::certificates::{FleetCertificates, OpenCertificates};
 use crate::failure::Failure;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
+use crate::serve::fleet_purges::{FleetPurgeFacts, FleetPurges};
 use crate::settings::Settings;
+use crate::settings::rows::FleetChapter;
 use crate::terminal::{self, Level};
-use foxy_fleet::{NodeStatus, Nodes};
+use foxy_base::clock;
+use foxy_fleet::purges::runner::MemberList;
+use foxy_fleet::{JoinTerms, NodeStatus, Nodes};
 use foxy_proxy::core::live::Live;
 use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::upstream::FleetLink;
@@ -18,10 +22,18 @@ use std::sync::Arc;
 pub struct FleetView {
     nodes: Arc<Nodes>,
     certificates: Arc<FleetCertificates>,
+    /// The list of members in the log of purges, if the fleet has an engine.
+    list: Option<MemberList>,
+    /// The state of the fleet's purges.
+    purges: FleetPurgeFacts,
 }
 
-/// Reads the files of the fleet. Returns `None` if the settings name no fleet.
-pub fn open(settings: &Settings) -> Result<Option<OpenFleet>, Failure> {
+/// Reads the files of the fleet. Changes of the members also reach `purges`. Returns `None` if the
+/// settings name no fleet.
+pub fn open(
+    settings: &Settings,
+    purges: Option<&FleetPurges>,
+) -> Result<Option<OpenFleet>, Failure> {
     let fleet = &settings.fleet;
     let Some(members) = fleet.fleet() else { return Ok(None) };
     let members = members.map_err(Failure::Unusable)?;
@@ -36,7 +48,9 @@ pub fn open(settings: &Settings) -> Result<Option<OpenFleet>, Failure> {
     let hot_rate = u32::try_from(fleet.hot_rate).unwrap_or(u32::MAX);
     let nodes = Arc::new(Nodes::new(members, hot_rate));
     let link = FleetLink { fleet: Arc::clone(&nodes) as _, tls: link_tls };
-    let view = FleetView { nodes, certificates: Arc::new(certificates) };
+    let (list, facts) = (purges.and_then(FleetPurges::list), purges.map(FleetPurges::facts));
+    let (certificates, purges) = (Arc::new(certificates), facts.unwrap_or_default());
+    let view = FleetView { nodes, certificates, list, purges };
     Ok(Some(OpenFleet { link, tls, cache_name, view }))
 }
 
@@ -44,12 +58,41 @@ impl FleetView {
     /// Tells the nodes this node's rules and origins. Reports each node that began to differ.
     pub fn compare(&self, rules_and_origins: &str) {
         self.nodes.set_settings(rules_and_origins);
-        for member in self.nodes.new_differences() {
+        for name in self.nodes.new_differences() {
             let text = format!(
-                "foxy: node `{}` of the fleet has other members, weights, rules or origins than \
-                 this node; give all nodes the same, or nodes may answer differently",
-                member.id
+                "foxy: node `{name}` of the fleet has other members, weights, rules or origins \
+                 than this node; give all nodes the same, or nodes may answer differently"
             );
+            terminal::report(Level::Warning, &text);
+        }
+    }
+
+    /// Joins the fleet: takes no keys at first, and then more and more.
+    pub fn join(&self, settings: &Settings) {
+        let FleetChapter { ramp, former_owner, .. } = settings.fleet;
+        self.nodes.join(JoinTerms { ramp, former_owner }, clock::monotonic());
+    }
+
+    /// Begins to leave the fleet, or stays after all.
+    pub fn leave(&self, is_leaving: bool) {
+        self.nodes.leave(is_leaving, clock::monotonic());
+    }
+
+    /// Takes more keys if it is time to.
+    pub fn tick(&self) {
+        let purges = self.purges.0.as_ref();
+        let is_ready = purges.is_none_or(|status| !status.figures().report.lease_left.is_zero());
+        self.nodes.tick(is_ready, clock::monotonic());
+    }
+
+    /// Replaces the list of members by the list of these settings.
+    pub fn set_members(&self, settings: &Settings) {
+        let Some(Ok(members)) = settings.fleet.fleet() else { return };
+        self.nodes.set_members(members);
+        let told = self.list.as_ref().map(|list| list.set(settings.fleet.member_names()));
+        if let Some(Err(why)) = told {
+            let text =
+                format!("foxy: the log of purges keeps the old members: {why}; reload again");
             terminal::report(Level::Warning, &text);
         }
     }
@@ -75,6 +118,8 @@ impl FleetView {
                 "is_own": node.is_own,
                 "is_lost": node.is_lost,
                 "differs": node.differs,
+                "is_leaving": node.standing.is_leaving,
+                "taken_part": f64::from(node.standing.part) / 1000.0,
                 "share": node.share,
                 "load": node.load,
                 "p99_seconds": node.p99.map(|p99| p99.as_secs_f64()),

@@ -4,6 +4,7 @@ use super::super::fleet::{EngineUrl, member, member_name};
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
 use std::path::PathBuf;
+use std::time::Duration;
 
 settings! {
     struct FleetChapter, written as WrittenFleetChapter in fleet, chapter "Fleet";
@@ -45,4 +46,12 @@ settings! {
     /// its response in memory.
     hot_rate: given usize = "fleet.hot-rate" flag "fleet-hot-rate",
         count(1, 1_000_000), Fixed("50");
+
+    /// Time in which a node that starts takes its keys, in ten steps. An upgrade needs none.
+    ramp: given Duration = "fleet.ramp" flag "fleet-ramp", span_from_zero, Fixed("1m");
+
+    /// Time after its start in which a node asks the former owner of a key for a stored response,
+    /// before the origin.
+    former_owner: given Duration = "fleet.former-owner" flag "fleet-former-owner",
+        span_from_zero, Fixed("10m");
 }
