@@ -6,8 +6,8 @@
 //!
 //! With a log of purges, this node stores the answer only if the former owner has applied every
 //! purge that this node had begun to apply when the answer came. Later purges find the stored
-//! response, as they find responses of the origin. So this node stores no response that an acknowledged purge
-//! has removed.
+//! response, as they find responses of the origin. So this node stores no response that an
+//! acknowledged purge has removed.
 
 use crate::core::{Counter, ForwardReason};
 use crate::fill::outgoing;
