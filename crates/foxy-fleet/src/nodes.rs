@@ -2,7 +2,7 @@
 
 use crate::joining::{JoinTerms, Joining};
 use crate::member::{Member, MemberId, Members};
-use crate::node_table::{ListedNode, NodeTable as Table};
+use crate::node_table::{ListedNode, NodeTable};
 use crate::rates::KeyRates;
 use crate::times::RecentTimes;
 use foxy_base::Instant;
@@ -27,7 +27,7 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 /// The state of a fleet, as one node sees it.
 #[derive(Debug)]
 pub struct Nodes {
-    table: Live<Table>,
+    table: Live<NodeTable>,
     joining: Mutex<Joining>,
     /// Whether this node lost all others, and another is back since the last [`Self::tick`].
     returns: AtomicBool,
@@ -41,7 +41,7 @@ pub struct Nodes {
     settings: AtomicU64,
 }
 
-/// What this node knows about a node, from its answers.
+/// The state of a node, as its answers tell it.
 #[derive(Debug, Default)]
 pub struct NodeState {
     is_lost: AtomicBool,
@@ -85,7 +85,7 @@ impl Nodes {
     /// requests per second.
     pub fn new(members: Members, hot_rate: u32) -> Self {
         Self {
-            table: Live::from(Table::new(members)),
+            table: Live::from(NodeTable::new(members)),
             joining: Mutex::default(),
             returns: AtomicBool::new(false),
             asks_former: AtomicBool::new(false),

@@ -241,7 +241,7 @@ impl HandshakeFacts {
 /// A connection after its TLS handshake.
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
-    /// What the client presented in the TLS handshake. `None` for a connection without TLS.
+    /// The client's certificate and server name from the TLS handshake. `None` for a connection without TLS.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
 }
 

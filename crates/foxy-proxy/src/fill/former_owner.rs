@@ -44,9 +44,7 @@ impl FormerOwner {
             return None;
         }
         let node = link.fleet.former_owner(&wanted.key.text)?;
-        let loop_id = format!("foxy-{}", node.name);
-        let mut passed = wanted.head.headers.tokens("cdn-loop");
-        if passed.any(|name| name == loop_id.as_bytes()) {
+        if node.has_passed(&wanted.head.headers) {
             return None;
         }
         let mut request = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), None);

@@ -154,7 +154,7 @@ fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
     }
     worker.add_via(head.version, &mut headers);
     if let Some(link) = &worker.settings().upstream.fleet {
-        headers.append("CDN-Loop", link.loop_id());
+        headers.append("CDN-Loop", link.fleet.own().loop_id());
     }
     headers
 }

@@ -169,14 +169,8 @@ pub(super) fn requested_scheme(
 fn from_outside(settings: &ProxySettings, head: &mut RequestHead) -> Option<ErrorReason> {
     let link = settings.upstream.fleet.as_ref()?;
     head.headers.remove(FIELD);
-    // Quotes do not count: an unclosed quote must not hide the names after it.
-    let mut names =
-        head.headers.get_all("cdn-loop").flat_map(|line| line.split(|byte| *byte == b','));
-    let is_own = |name: &[u8]| {
-        let id = name.split(|byte| *byte == b';').next().unwrap_or_default();
-        id.trim_ascii().eq_ignore_ascii_case(link.loop_id().as_bytes())
-    };
-    names.any(is_own).then_some(ErrorReason::Loop)
+    let is_loop = head.headers.contains("cdn-loop") && link.fleet.own().has_passed(&head.headers);
+    is_loop.then_some(ErrorReason::Loop)
 }
 
 /// Applies the operator's rules, and decides how to handle the request. If a rule refuses the

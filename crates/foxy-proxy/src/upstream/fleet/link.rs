@@ -16,11 +16,6 @@ pub struct FleetLink {
 }
 
 impl FleetLink {
-    /// Returns the name of this node in `CDN-Loop` (RFC 8586).
-    pub(crate) fn loop_id(&self) -> String {
-        format!("foxy-{}", self.fleet.own().name)
-    }
-
     /// Records that a connection to a node failed. Counts the node if it is lost now.
     pub(crate) fn fails(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.fails(number).into());

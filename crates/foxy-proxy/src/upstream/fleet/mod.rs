@@ -38,6 +38,25 @@ pub struct FleetNode {
     pub port: u16,
 }
 
+impl FleetNode {
+    /// Returns the name of this node in `CDN-Loop` (RFC 8586).
+    pub(crate) fn loop_id(&self) -> String {
+        format!("foxy-{}", self.name)
+    }
+
+    /// Returns true if a request has passed this node, as its `CDN-Loop` tells.
+    pub(crate) fn has_passed(&self, request: &Headers) -> bool {
+        let own = self.loop_id();
+        // Quotes do not count: an unclosed quote must not hide the names after it.
+        let mut names =
+            request.get_all("cdn-loop").flat_map(|line| line.split(|byte| *byte == b','));
+        names.any(|name| {
+            let id = name.split(|byte| *byte == b';').next().unwrap_or_default();
+            id.trim_ascii().eq_ignore_ascii_case(own.as_bytes())
+        })
+    }
+}
+
 /// The node to ask for the response of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenNode {
