@@ -73,8 +73,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// Gigabytes of disk space that a first `make test` takes.
+const NEEDED_GB: u64 = 9;
+
+/// Warns if the disk has too little space for a first `make test`. Without the warning, a test of a
+/// store would fail first.
+fn warn_of_little_space() {
+    let output = Command::new("df").args(["-Pk", "."]).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let free = text.ok().and_then(|text| {
+        let kib: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+        Some(kib * 1024 / 1_000_000_000)
+    });
+    if let Some(free) = free.filter(|free| *free < NEEDED_GB) {
+        eprintln!("warning: {free} GB are free here; a first `make test` takes {NEEDED_GB} GB");
+    }
+}
+
 /// Runs every check in order, and prints its position in the list.
 fn all() -> Result<(), String> {
+    warn_of_little_space();
     STEPS.iter().enumerate().try_for_each(|(before, (name, step))| {
         print!("[{} of {}] ", before + 1, STEPS.len());
         run(name, *step)
