@@ -75,6 +75,36 @@ const TOOLS: &[Tool] = &[
         otherwise: "install Prometheus",
     },
     Tool {
+        name: "goaccess, for the access log,",
+        is_here: || succeeds("goaccess", &["--version"]),
+        install: || from_the_system(&["goaccess"]),
+        otherwise: "install goaccess",
+    },
+    Tool {
+        name: "calamaris, for the access log,",
+        is_here: || succeeds("sh", &["-c", "command -v calamaris"]),
+        install: || from_the_system(&["calamaris"]),
+        otherwise: "install calamaris",
+    },
+    Tool {
+        name: "nftables, for clients that know no proxy,",
+        is_here: || succeeds("nft", &["--version"]),
+        install: || from_the_system(&["nftables"]),
+        otherwise: "install nftables",
+    },
+    Tool {
+        name: "ip, for networks of the tests' own,",
+        is_here: || succeeds("ip", &["-Version"]),
+        install: || from_the_system(&["iproute2"]),
+        otherwise: "install iproute2",
+    },
+    Tool {
+        name: "nginx, for the PROXY protocol,",
+        is_here: || succeeds("nginx", &["-v"]),
+        install: || from_the_system(&["nginx-light"]),
+        otherwise: "install nginx",
+    },
+    Tool {
         name: "redis-server, for the purges of a fleet,",
         is_here: || succeeds("redis-server", &["--version"]),
         install: || from_the_system(&["redis-server"]),
