@@ -63,7 +63,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Adds a step before the outcome.
+    /// Adds a step before the last step, which is the outcome.
     fn insert(&mut self, step: Step) {
         self.steps.insert(self.steps.len().saturating_sub(1), step);
     }
@@ -106,7 +106,8 @@ impl ProxyHandle {
         }
     }
 
-    /// Explains a request. `refusal` is the reason to refuse every request of the client.
+    /// Explains a request. If the proxy refuses all requests of this client, `refusal` is the
+    /// reason.
     pub(crate) async fn explain_request(
         &self,
         (head, body): (&RequestHead, BodyLength),
@@ -158,9 +159,9 @@ impl ProxyHandle {
         }
     }
 
-    /// Adds steps before the outcome: the servers of the operator's origin and, for a fetch, the
-    /// parent proxy that the fetch would use. If the destination policy forbids the fetch, the
-    /// outcome is its refusal.
+    /// Adds steps before the outcome. They show the servers of the operator's origin and, for a
+    /// fetch, the parent proxy that the fetch would use. If the destination policy forbids the
+    /// fetch, the outcome becomes a refusal.
     async fn with_way(
         &self,
         mut explanation: Explanation,
@@ -179,8 +180,9 @@ impl ProxyHandle {
         self.by_way(explanation, origin, Some(&outgoing::target(head))).await
     }
 
-    /// Adds the parent proxy that a request with this target, or a tunnel, would use. If the
-    /// destination policy forbids the origin, the outcome is its refusal.
+    /// Adds a step that shows the parent proxy for a request with this target. Without a target,
+    /// shows the parent proxy for a tunnel. If the destination policy forbids the origin, the
+    /// outcome becomes a refusal.
     async fn by_way(
         &self,
         mut explanation: Explanation,
@@ -266,8 +268,8 @@ impl ProxyHandle {
         Explanation { stored: Some(shown(&stored, source, now)), steps }
     }
 
-    /// Tells whether the coded form (such as gzip) of a stored response would answer, if the proxy
-    /// compresses responses.
+    /// If the proxy compresses responses, returns a step. It tells whether the proxy would answer
+    /// with the coded form (such as gzip) of the stored response.
     async fn coding(&self, head: &RequestHead, stored: &Stored) -> Option<Step> {
         let compression = &self.shared.settings.compression;
         if compression.is_off() {
@@ -332,7 +334,7 @@ fn outcome(next: Next) -> Outcome {
     }
 }
 
-/// Builds the text of a request and parses it with the decoder that the proxy uses.
+/// Builds the text of a request, and parses it with the same decoder as requests of clients.
 fn read(method: &str, url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or(authority);

@@ -1,5 +1,5 @@
-//! Sends answers: from stored responses, from fetches in progress, and the proxy's own error pages.
-//! `lookup` chooses the answer, and `client` writes the bytes.
+//! Sends answers to clients: stored responses, responses of fetches in progress, and error pages of
+//! the proxy. The module `lookup` chooses the answer, and the module `client` writes the bytes.
 
 pub(crate) mod rest;
 pub(crate) mod stored_body;

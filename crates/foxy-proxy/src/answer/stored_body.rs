@@ -33,7 +33,8 @@ pub(crate) enum StoredBodySource<'a> {
 }
 
 impl<'a> StoredBodySource<'a> {
-    /// Takes the body out of `stored`, so that the returned value can free the memory of the body.
+    /// Takes the body out of `stored`. The returned value can then free the memory of the body
+    /// while the client accepts nothing.
     pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
         match &stored.body {
             StoredBody::Whole(body) => Self::Whole(WholeBody {
@@ -77,8 +78,8 @@ impl<'a> StoredBodySource<'a> {
             sender.body(Bytes::copy_from_slice(head)).await?;
             let sent = self.send(worker, sender, rest).await;
             if sent.as_ref().is_err_and(SendFailure::is_loss) {
-                // The answer has begun, so it must be aborted. Otherwise the client would not
-                // notice that the answer is incomplete.
+                // The client has already received the beginning of the answer. So the proxy aborts
+                // the answer. Otherwise the client would not notice that the answer is incomplete.
                 if let Self::Parts(_) = self {
                     worker.shared.cache.forget(key);
                 }
@@ -185,8 +186,8 @@ pub(crate) struct BodyInParts {
     /// Key of the object to which the body belongs. The keys of the parts are computed from it.
     pub(crate) object: Key,
     pub(crate) fill: u64,
-    /// Length of the body in bytes. While the body is still being stored, only the bytes of its
-    /// stored parts (1 MiB each) count.
+    /// Length in bytes of the body. If the body is still being stored, this is the number of bytes
+    /// in the parts (1 MiB each) that are already stored.
     pub(crate) length: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Sends a response while it arrives. It arrives from a flight (a fetch that several requests
-//! share), or from an exchange with the origin for this request alone. A *tee* can store the
-//! response of an exchange at the same time.
+//! Sends a response to a client while the response arrives. The source is a flight (a fetch that
+//! several requests share), or an exchange with the origin for this request alone. A *tee* can
+//! store the response of an exchange at the same time.
 
 use crate::client::Sender;
 use crate::core::Counter;
@@ -21,7 +21,8 @@ use std::task::Poll;
 
 pub(crate) enum Source<'a> {
     Flight(&'a Reader),
-    /// An exchange for this request alone, and the tee that stores the response at the same time.
+    /// An exchange with the origin for this request alone, and the tee that stores its response at
+    /// the same time.
     Exchange(&'a mut UpstreamExchange, Option<&'a mut Tee>),
 }
 
@@ -119,7 +120,7 @@ impl<'a> StreamedHead<'a> {
     }
 }
 
-/// An answer that has begun. `answered.response.body_bytes` is the number of body bytes sent so
+/// An answer that has begun. The field `answered.response.body_bytes` counts the body bytes sent so
 /// far.
 pub(crate) struct Begun {
     pub(crate) answered: Answered,

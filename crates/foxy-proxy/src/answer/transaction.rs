@@ -1,6 +1,7 @@
 //! A *transaction*: a GET or HEAD request in progress, with the methods that answer it from stored
-//! responses. An *epoch* is the moment at which a look-up began, in the order of the URL's events.
-//! A *watch* remembers the writes to a URL in the store.
+//! responses. An *epoch* is a number that orders the events of a URL: look-ups, fetches and writes.
+//! A *watch* is a note that a look-up or fetch of a URL is in progress. While a watch exists, the
+//! cache records all writes to the URL.
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};
@@ -29,12 +30,13 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) control: RequestControl,
-    /// The epoch (moment in the order of the URL's events) at which the request arrived.
+    /// Time of the request's arrival, as an epoch: a number that orders the events of the URL.
     pub(crate) came: Epoch,
-    /// The epoch (moment) at which the current look-up in the cache began.
+    /// Start of the current look-up in the cache, as an epoch (a number that orders the URL's
+    /// events).
     pub(crate) looked: Epoch,
-    /// A watch, which remembers the writes to the URL since the current look-up. `None` if this
-    /// look-up did not read the store.
+    /// A watch on the URL: the cache records all writes to the URL since the current look-up began.
+    /// `None` if this look-up did not read the store.
     pub(crate) store_watch: Option<Watch>,
 }
 
@@ -55,7 +57,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         self.looked = self.worker.shared.cache.epoch(&self.wanted.key);
     }
 
-    /// Returns a watch on the URL, which remembers all writes since the current look-up began.
+    /// Returns a watch on the URL: the cache records all writes to the URL since the current
+    /// look-up began.
     pub(crate) fn watch(&self) -> Watch {
         let begin = || self.worker.shared.cache.watch_since(&self.wanted.key, self.looked);
         self.store_watch.clone().unwrap_or_else(begin)

@@ -1,6 +1,6 @@
-//! Limits the work of compression. The proxy compresses one body at a time. It usually waits
-//! [`RETRY_SECONDS`] before it compresses the same body again, even if the store refused the
-//! result.
+//! Limits the work of compression. The proxy compresses one body at a time. After it has compressed
+//! a body, it usually waits [`RETRY_SECONDS`] before it compresses the same body again. The proxy
+//! waits even if the store refused the compressed body.
 
 use foxy_base::WallTime;
 use foxy_store::Key;
@@ -28,8 +28,8 @@ impl Default for Compressions {
 
 impl Compressions {
     /// Returns the permit to compress a body for `key`. Returns `None` if another body is being
-    /// compressed, or if this body was compressed a short time ago. Two keys may share a place in
-    /// `recent`. The later key then overwrites the earlier key.
+    /// compressed, or if this body was compressed a short time ago. Two keys may share an element
+    /// of `recent`. The later key then overwrites the earlier key.
     pub(crate) fn begin(&self, key: Key, now: WallTime) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.permit).try_acquire_owned().ok()?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! Stored forms of a response that the proxy derives from the response, such as a compressed form.
-//! The key of a form depends on the response's body. A look-up finds a form only through its
-//! response. So nobody finds a form after its response is gone, and the order in which forms are
+//! The key of a form depends on the response's body, and a look-up finds a form only through its
+//! response. So no request finds a form after its response is gone. The order in which forms are
 //! written does not matter.
 
 use crate::cache::stored_form::encode_response;

@@ -1,14 +1,15 @@
 //! Keeps outdated responses out of the cache when look-ups, fetches and writes of a URL overlap.
 //!
-//! An *epoch* is the moment at which a look-up or fetch began. It consists of a position in the
-//! order of the URL's events, and the number of the last purge. A *watch* marks a URL for which a
-//! look-up or fetch is in progress. While a watch exists, the cache remembers the writes under the
-//! URL. When a fetch wants to store its response, the cache judges from these writes whether a
-//! newer response was stored meanwhile.
+//! An *epoch* tells when a look-up or fetch of a URL began. It is a pair of numbers: one number
+//! orders the events of the URL, such as look-ups, fetches and writes. The other number is that of
+//! the last purge. A *watch* is a note that a look-up or fetch of a URL is in progress. While a
+//! watch exists, the cache records all writes to the URL. Before a fetch stores its response, the
+//! cache searches these records. They show whether a newer response was stored after the fetch
+//! began.
 //!
 //! A *variant* is one of several responses of a URL, chosen by request headers. The *Vary list* of
-//! the URL names these headers. It is stored under the key of the URL, and leads to the keys of the
-//! variants. A *flight* is a fetch that several requests share.
+//! the URL names these headers. The store has the list under the key of the URL. The list leads to
+//! the keys of the variants. A *flight* is a fetch that several requests share.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Stored};
@@ -17,9 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Position in the order of events of the URL's [`Group`].
+    /// Value of the event counter of the URL's [`Group`] when the look-up or fetch began.
     pub(crate) order: u64,
-    /// The number of the last purge before the fetch began.
+    /// The number of the last purge before the look-up or fetch began.
     pub(crate) begun: Stamp,
 }
 
@@ -30,18 +31,19 @@ impl Epoch {
     }
 }
 
-/// Number of writes that a watch (record of a URL's writes) remembers per URL. If the cache forgets
-/// the oldest write, fetches that began before this write may no longer store their responses.
+/// Number of recent writes that the cache records for each URL with a watch (a look-up or fetch in
+/// progress). If the cache forgets the oldest write, fetches that began before this write may no
+/// longer store their responses.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
-/// A write of an entry to the cache, for one key.
+/// A write of a response or Vary list to the cache, under one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheWrite {
     pub(crate) key: Key,
     pub(crate) place: WritePlace,
-    /// Position in the order of events at which the fetch of the response began.
+    /// Value of the event counter when the fetch of the response began.
     pub(crate) order: u64,
-    /// Position in the order of events at which the look-up of the request began.
+    /// Value of the event counter when the look-up of the request began.
     pub(crate) looked: u64,
     pub(crate) origin: WriteOrigin,
 }
@@ -72,12 +74,12 @@ pub(crate) enum WriteOrigin {
     /// The look-up found this response in the cache. It is written again, because the origin
     /// confirmed it or because it gets another key.
     Found,
-    /// Like `Found`, but the cache may have written under the URL between the start of the look-up
-    /// and the start of the [`Watch`].
+    /// Like `Found`, but the URL may have been written after the look-up began and before the
+    /// [`Watch`] began to record writes.
     FoundEarlier,
 }
 
-/// The entry that a write left under its key.
+/// The content of the cache under a key after a write.
 #[derive(Clone, Debug)]
 pub(crate) enum LeftUnderKey {
     /// The cache has no response under the key. The response was removed, or a newer response will
@@ -87,7 +89,7 @@ pub(crate) enum LeftUnderKey {
     Response(Arc<Stored>),
 }
 
-/// The decision about a write.
+/// The decision of the cache whether a write may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     Write,
@@ -104,7 +106,7 @@ pub(crate) enum WriteVerdict {
     Astray,
 }
 
-/// A write that a watch remembers.
+/// The record of an earlier write to a URL with a watch (a look-up or fetch in progress).
 #[derive(Clone, Debug)]
 struct Written {
     key: Key,
@@ -115,16 +117,16 @@ struct Written {
 }
 
 impl Written {
-    /// Returns true if a request that looks for the response in `write` could instead find the
-    /// response of this write.
+    /// Returns true if the two writes compete. Then a request that looks for the response in
+    /// `write` could find the response of `self` instead.
     fn concerns(&self, write: &CacheWrite) -> bool {
         write.place != WritePlace::Variant
             || self.key == write.key
             || self.place == WritePlace::Whole
     }
 
-    /// Returns true if one of the two writes is a whole response, and the other is a part of the
-    /// same representation. Both must be equally fresh.
+    /// Returns true if one of the two writes is a whole response, and the other is a partial
+    /// response of the same representation. Both responses must be equally fresh.
     fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
         let both = [WritePlace::Whole, WritePlace::Part];
         let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {
@@ -141,7 +143,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// The newest write that the cache has forgotten, as a position in the order of events.
+    /// Value of the event counter at the newest write that the cache has forgotten.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -170,7 +172,8 @@ impl Watched {
             if other.at < write.looked || other.order == write.order {
                 continue;
             }
-            // The fetch of `other` began earlier, but wrote only after this look-up.
+            // The fetch of `other` began before the fetch of `write`, but the response of `other`
+            // was written after this look-up began.
             match (write.place, other.place) {
                 (WritePlace::Variant, WritePlace::Whole) => judged = WriteVerdict::Astray,
                 (WritePlace::Part, WritePlace::Whole)
@@ -204,7 +207,7 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
         (WritePlace::Part, _) | (WritePlace::Whole, WritePlace::Part) => {
             WriteVerdict::OutdatedAndGone
         }
-        // `write` and `other` belong to requests with different headers. For the request of
+        // `write` and `other` belong to requests with different headers. For a request like that of
         // `write`, the current Vary list may lead to an older response.
         (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
         (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
@@ -213,8 +216,8 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
     }
 }
 
-/// URLs with the same hash bits. They share a lock and one counter of events (writes,
-/// invalidations, starts of fetches).
+/// URLs whose keys have the same hash bits. These URLs share a lock and one counter of events
+/// (writes, invalidations, starts of fetches).
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     moment: u64,
@@ -228,8 +231,8 @@ impl Group {
         self.moment
     }
 
-    /// Starts to remember the writes of a URL. Returns true if another look-up or fetch already
-    /// watches the URL.
+    /// Begins a watch: from now on, records all writes to a URL. Returns true if the URL already
+    /// has another watch, of another look-up or fetch.
     pub(crate) fn watch(&mut self, base: Key) -> bool {
         let watched = self.watched.entry(base).or_default();
         watched.watches += 1;
@@ -245,13 +248,15 @@ impl Group {
         }
     }
 
-    /// Returns true if no URL of this group was written or invalidated since `moment`.
+    /// Returns true if no URL of this group was written or invalidated since the event number
+    /// `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
 
-    /// Returns true if the URL was not invalidated after `order`. For a URL without a watch, also
-    /// requires that no URL of the group was written since then.
+    /// Returns true if the URL was not invalidated after the event number `order`. If the URL has
+    /// no watch, the cache has no record of its writes. Then the result is true only if no URL of
+    /// the group was written or invalidated since `order`.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -259,9 +264,9 @@ impl Group {
         }
     }
 
-    /// Returns true if a request for `key` may join a fetch that began at `order`. The request may
-    /// not join if a later fetch wrote a response that could answer the request. Without a key, any
-    /// later write prevents the request from joining.
+    /// Returns true if a request for `key` may join a fetch that began at the event number `order`.
+    /// The request may not join if a later fetch wrote a response that could answer the request. If
+    /// `key` is `None`, any later write prevents the request from joining.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
@@ -272,8 +277,8 @@ impl Group {
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Returns true if the cache remembers a write of a response under `key`, during the watch
-    /// (record of a URL's writes) on the URL.
+    /// Returns true if the cache has a record of a response written under `key`. The cache has
+    /// records only while the URL has a watch. `base` is the key of the URL.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there =
             |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
@@ -337,16 +342,16 @@ impl Groups {
     }
 }
 
-/// A watch on a URL: the cache remembers all writes under the URL while the watch exists. Clones
-/// share the watch, which ends when the last clone is dropped.
+/// A note that a look-up or fetch of a URL is in progress. While it exists, the cache records all
+/// writes to the URL. The watch ends when its last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Watch {
     on: Arc<On>,
     pub(crate) epoch: Epoch,
-    /// Position in the order of events at which the look-up of the request began.
+    /// Value of the event counter when the look-up of the request began.
     looked: u64,
-    /// True if the cache may have written under the URL between the start of the look-up and the
-    /// start of this watch. The watch does not remember such writes.
+    /// True if the URL may have been written after the look-up began and before this watch began.
+    /// The cache has no record of such writes.
     pub(crate) late: bool,
     /// True if an older response may be stored or in flight. The new response then has to replace
     /// the older response.
@@ -375,26 +380,25 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// Returns a clone of the watch (record of the URL's writes) for another fetch of the same
-    /// request. The fetch begins now.
+    /// Returns a clone of the watch for another fetch of the same request. The fetch begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Returns a clone of the watch (record of the URL's writes) for the fetch of a flight (a fetch
-    /// that several requests share). `epoch` is the moment at which that fetch began.
+    /// Returns a clone of the watch for a flight (a fetch that several requests share). `epoch`
+    /// tells when the flight began.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// Sets the number of the last purge before the fetch.
+    /// Sets the number of the last purge before the fetch to `begun`.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
 
-    /// If `renews` is true, marks that the response replaces an older response. A mark that is
-    /// already set stays.
+    /// If `renews` is true, notes that the new response must replace an older response. If `renews`
+    /// is false, changes nothing.
     pub(crate) fn renewing(self, renews: bool) -> Self {
         Self { renews: self.renews || renews, ..self }
     }
@@ -403,12 +407,14 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// Returns the source of a write for a response that came from the origin.
+    /// Returns the origin server as the source of the response that a request will write to the
+    /// cache.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// Returns the source of a write for the response that the look-up found in the cache.
+    /// Returns the cache as the source of the response that a request will write to the cache
+    /// again.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -437,15 +443,15 @@ impl WriteSource<'_> {
         CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
     }
 
-    /// Returns the write that puts the Vary list, which the store has under a URL, into memory. The
-    /// place of the write is `Variant`, because a later write of a variant does not outdate the
-    /// list.
+    /// Returns the write that copies the Vary list of a URL from the store to memory. The place of
+    /// the write is `Variant`, so that a later write of a variant does not make the list outdated.
     pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
         CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }
 }
 
-/// Creates an epoch (a moment in the order of a URL's events) for tests that only compare epochs.
+/// Creates an epoch for tests that only compare epochs. `order` is its place among the URL's
+/// events.
 #[cfg(test)]
 pub(crate) const fn test_epoch(order: u64) -> Epoch {
     Epoch { order, begun: Stamp { era: 0, moment: 0 } }

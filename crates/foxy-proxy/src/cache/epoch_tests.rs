@@ -21,8 +21,8 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// Creates a group of URLs (URLs with one counter of events). One URL of the group has several
-/// watches (records of its writes).
+/// Creates a group of URLs, which share a counter of events. One URL of the group has several
+/// watches (look-ups or fetches in progress).
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {

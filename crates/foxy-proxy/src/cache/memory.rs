@@ -1,6 +1,6 @@
-//! The memory tier: whole small responses, and parts of large stored bodies. A *part* is up to 1
-//! MiB of a large body, and is one record of the store. All workers share the tier, and its size is
-//! limited. The tier does not know about purges.
+//! The memory tier of the cache: whole small responses, and parts of large stored bodies. A *part*
+//! is up to 1 MiB of a large body, and is one record of the store. All workers share the tier, and
+//! its size is limited. The tier does not know about purges.
 
 mod sieve;
 
@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Bytes of memory that the tier counts for a part (1 MiB of the body) in addition to the part's
-/// body. They cover unused memory at both ends of the record, and the tier's own data about the
-/// part.
+/// Overhead in bytes that the tier counts for each part (1 MiB of a body), in addition to the
+/// part's bytes. It covers unused memory at the beginning and end of the record, and the tier's own
+/// data about the part.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;
@@ -25,8 +25,8 @@ const HEAD_ROOM_BYTES: u64 = 8 << 10;
 #[derive(Clone, Debug)]
 pub enum Cached {
     Response(Arc<Stored>),
-    /// The Vary list of a URL (the request fields that select a variant), with the text of the
-    /// URL's key.
+    /// The Vary list of a URL (the request fields that select a variant), and the text of the URL's
+    /// key.
     Varies(Arc<(Bytes, VaryList)>),
 }
 
@@ -50,13 +50,14 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// A part (1 MiB of the body) enters memory when it is read for the second time. If memory has room
-/// for N parts, foxy remembers the keys of the last 4 N parts that were read.
+/// The memory tier remembers the keys of recently read parts (1 MiB of a body each). If memory has
+/// room for N parts, the tier remembers `RECENT_PER_HELD` times N keys. A part whose key is
+/// remembered enters memory at its next read.
 const RECENT_PER_HELD: u64 = 4;
 
-/// One of the [`SHARDS`] parts of the memory tier, with its own lock. Responses may use half of the
-/// shard's bytes, and parts of bodies the other half. Each may use more while the other half is
-/// free.
+/// One of the [`SHARDS`] shards of the memory tier, with its own lock. Responses may use half of
+/// the shard's bytes, and parts of bodies may use the other half. If one kind uses less than its
+/// half, the other kind may use more.
 struct Shard {
     limit: u64,
     responses: Sieve<Cached>,
@@ -85,8 +86,8 @@ impl MemoryTier {
         self.shard(key).responses.get(key)
     }
 
-    /// Stores `value` under the key, and evicts other values if space is needed. If `value` is
-    /// larger than a shard, it is not stored. The old value under the key is removed in any case.
+    /// Stores `value` under the key, and evicts other values if space is needed. Does not store
+    /// `value` if it is larger than a shard. Removes the old value under the key in any case.
     pub fn put(&self, key: Key, value: Cached) {
         self.shard(key).put(key, value);
     }
@@ -107,8 +108,8 @@ impl MemoryTier {
         }
     }
 
-    /// Calls `take` for some responses, starting at the place `from`, which is 0 for the first
-    /// call. Returns the place at which the next call must continue. Each call locks a shard only
+    /// Calls `take` for some responses, starting at position `from`. The first call must pass 0.
+    /// Returns the position at which the next call must continue. Each call locks a shard only
     /// briefly.
     pub fn visit(&self, from: u64, mut take: impl FnMut(&Stored)) -> Option<u64> {
         const SLOTS_AT_ONCE: usize = 512;
@@ -206,8 +207,8 @@ impl Recent {
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
-    /// If the part (1 MiB of the body) `key` was read recently, forgets the key and returns true.
-    /// Otherwise remembers the key.
+    /// Returns true if the part `key` (1 MiB of a body) was read recently, and forgets the key.
+    /// Otherwise remembers the key and returns false.
     fn again(&mut self, key: Key) -> bool {
         if self.keys.remove(&key) {
             return true;

@@ -1,9 +1,9 @@
-//! The cache combines memory and store. The *store* is the cache on disk. The cache orders
+//! The cache combines memory and the store. The *store* is the cache on disk. The cache orders
 //! look-ups, additions and invalidations so that an outdated response never comes back.
 //!
-//! Every fetch has a *watch* on its URL: the cache remembers all writes under the URL during the
-//! fetch. It does not store a response if the URL was invalidated after the response's fetch began.
-//! It also does not store a response if a later fetch has already written (see `epoch`).
+//! Every fetch has a *watch* on its URL: the cache records all writes to the URL during the fetch.
+//! The cache does not store a response if the URL was invalidated after the response's fetch began.
+//! It also does not store a response if a later fetch has already written a response (see `epoch`).
 //!
 //! A large body is stored in *parts* of 1 MiB. A *slice* is such a part of an object that was never
 //! fetched whole.
@@ -58,8 +58,8 @@ pub(crate) struct FoundPart {
 /// The result of a look-up in memory alone.
 pub(crate) enum InMemory {
     Found(Found),
-    /// The caller must read the store under this key. If there is a Vary list, the key belongs to a
-    /// variant in this list.
+    /// The caller must read the store under this key. If there is a Vary list, the key belongs to
+    /// the variant that this list selects for the request.
     Ask(CacheKey, Option<VaryList>),
 }
 
@@ -100,8 +100,8 @@ impl Cache {
         self.storage.as_ref()
     }
 
-    /// Draws a random number that identifies a fetch or a Vary list. The number has 64 bits, so
-    /// that a repetition is practically impossible.
+    /// Draws a random number that identifies a fetch or a Vary list. The number has 64 bits, so two
+    /// equal numbers are practically impossible.
     pub(crate) fn draw(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
@@ -115,8 +115,9 @@ impl Cache {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Starts a watch on a URL, after a look-up in memory that began at `since`. A watch remembers
-    /// the writes to its URL, here also writes between `since` and now.
+    /// Starts a watch on a URL, after a look-up in memory that began at `since`. The cache records
+    /// all writes to a watched URL. The watch notes in `late` whether the URL may have been written
+    /// between `since` and now.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
@@ -143,8 +144,8 @@ impl Cache {
         }
     }
 
-    /// Searches the store under the key `asked`, and puts the result into memory. `base` is the key
-    /// of the URL. `watch` remembers the writes to this URL.
+    /// Searches the store under the key `asked`, and puts the found entry into memory. `base` is
+    /// the key of the URL. `watch` is a watch on this URL: the cache records all writes to it.
     pub(crate) async fn in_store(
         &self,
         base: &CacheKey,
@@ -218,8 +219,8 @@ impl Cache {
     }
 
     /// Stores a response of a URL. Drops the response if the URL was invalidated after the fetch
-    /// began, or if a later fetch has written a response. A purge that came after the start of the
-    /// fetch applies to the stored response.
+    /// began, or if a later fetch has written a response. Purges after the start of the fetch also
+    /// apply to the stored response.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -299,8 +300,8 @@ impl Cache {
         }
     }
 
-    /// Removes all responses of a URL: the response itself, its variants and its parts. When
-    /// responses of the URL arrive from fetches in progress, the cache does not store them.
+    /// Removes all responses of a URL: the whole response, its variants and its partial responses.
+    /// Fetches of the URL that are in progress can then no longer store their responses.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -315,8 +316,9 @@ impl Cache {
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // The store executes the removals before any later read, even if the proxy does not
-            // wait here. The wait makes the removals durable before the client receives its answer.
+            // The store executes the removals before any later read, so correctness does not need
+            // this wait. With the wait, the removals are durable before the client receives its
+            // answer.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
@@ -328,7 +330,7 @@ impl Cache {
     /// Removes a response from the store because a newer response will replace it. Does nothing if
     /// an even newer response is known. Waits until the removal is durable, but not longer than the
     /// store's timeout. Memory keeps the old response until the newer response is complete. From
-    /// now on, earlier fetches cannot write under the key.
+    /// now on, earlier fetches cannot store a response under the key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let write = watch.fetched().write(base, key, false);
@@ -343,20 +345,20 @@ impl Cache {
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // A removal that exceeds its time limit may not be durable yet. The proxy sends its answer
-        // nevertheless.
+        // If the removal exceeds this time limit, it may not be durable yet. The proxy sends its
+        // answer nevertheless.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// Returns true if a request for a URL may join a fetch that began at the moment `epoch`. `key`
-    /// is the key of the variant that the request selects, if the URL's Vary list is known.
+    /// Returns true if a request for a URL may join a fetch that began at `epoch`. `key` is the key
+    /// of the variant that the request selects. `key` is `None` if the URL's Vary list is unknown.
     pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
         let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
         may_join && !self.purges.may_touch(&base.text, epoch.begun)
     }
 
-    /// Returns the entry in memory, unless a purge removed it. Returns a softly purged response as
-    /// a stale response.
+    /// Returns the entry that memory has under the key, unless a purge removed it. After a soft
+    /// purge, the returned response is marked as stale.
     pub(crate) fn held(&self, key: &CacheKey) -> Option<Cached> {
         match self.memory.get(key.hash).filter(|cached| cached.key() == key.text)? {
             Cached::Response(stored) => self.unpurged(key, stored).map(Cached::Response),
@@ -376,14 +378,15 @@ impl Cache {
         }
     }
 
-    /// Removes a response that is outdated or incomplete, so that the next request fetches the
-    /// response again. Also removes any response that another request has just stored under this
-    /// key.
+    /// Removes an outdated or incomplete response from memory and the store, so that the next
+    /// request fetches it again. If another request has just stored a newer response under this
+    /// key, removes this newer response too.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// Removes an outdated or purged response by the hash of its key, to free its space.
+    /// Removes an outdated or purged record from memory and the store, to free its space. `key` is
+    /// the hash of its cache key.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -391,21 +394,21 @@ impl Cache {
         }
     }
 
-    /// Removes a response that a newer fetch replaces, even if the newer response was not stored.
-    /// Earlier fetches can no longer write under the key, but later fetches can.
+    /// Removes a response because a newer fetch replaces it, even if the newer response was not
+    /// stored. Earlier fetches can no longer store a response under the key, but later fetches can.
     pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, true);
     }
 
     /// Like [`Self::outdate`], for a key under which the look-up found nothing. Another fetch may
-    /// have written under the key after the look-up.
+    /// have stored a response under the key after the look-up.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }
 
     /// Notes that the head of a new response has arrived, and that the cache will store the
-    /// response. From now on, earlier fetches cannot write under the key, even if this response
-    /// breaks off.
+    /// response. From now on, earlier fetches cannot store a response under the key, even if the
+    /// new response breaks off.
     pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -416,7 +419,7 @@ impl Cache {
     }
 
     /// Removes a response from memory because a newer response will replace it. Earlier fetches can
-    /// then no longer write under the key.
+    /// then no longer store a response under the key.
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -449,15 +452,15 @@ impl Cache {
                 group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 self.forget(base);
             }
-            // A later fetch also replaces the stored response. The response of the later fetch is
-            // not complete yet, so the old response is removed here.
+            // A later fetch than this one replaces the stored response. The response of the later
+            // fetch is not complete yet, so the old response is removed here.
             WriteVerdict::OutdatedAndGone => self.forget(key),
             WriteVerdict::Outdated => {}
         }
     }
 
-    /// Returns the Vary list for a new response. Reuses the URL's current list if it names the same
-    /// headers. Otherwise creates a new list, and the returned flag is true.
+    /// Returns the Vary list for a new response, and whether the list is new. Reuses the URL's
+    /// current list if it names the same headers. Otherwise creates a new list.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -472,8 +475,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // `size` must be the number of bytes that the store reads at a time. For a set of slices
-    // (aligned MiB), this number is one slice.
+    // `size` must be the number of bytes that the store reads at a time. If the object is stored as
+    // slices (aligned MiB), the store reads at most one slice at a time.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

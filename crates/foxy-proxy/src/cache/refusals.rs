@@ -1,8 +1,8 @@
-//! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. Such
-//! a reason also affects the next fetches. The proxy fetches no slices (aligned MiB) of an object
-//! that cannot be stored in slices. If a response could answer only one request, requests for its
-//! URL soon afterwards do not share a fetch. The table has a fixed size, so an entry may overwrite
-//! the entry of another URL.
+//! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. A
+//! reason also affects the next fetches of the URL. If an object cannot be stored in slices
+//! (aligned MiB), the proxy fetches no slices of the object. If a response could answer only one
+//! request, the next requests for its URL do not share a fetch. The table has a fixed size, so an
+//! entry may overwrite the entry of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -19,22 +19,22 @@ const MAX_REFUSALS: usize = 1024;
 pub enum NotKept {
     /// A caching rule forbids the cache to store the response.
     Rule(NotStoredReason),
-    /// The response is an error from the origin. The stored response stays, because it may still be
-    /// served (stale-if-error).
+    /// The origin answered with an error. The stored response stays in the cache, because the proxy
+    /// may still serve it (stale-if-error).
     StaleIfError,
     /// The body is larger than the operator's setting `object-limit`.
     TooLarge,
     /// The object cannot be stored in slices (aligned MiB): the response has no strong validator,
     /// or the origin does not support ranges.
     NoSlices,
-    /// The store was full, busy or broken, or the proxy had no memory to collect the body.
+    /// The store was full, busy or broken, or the proxy had no memory left for the body.
     StoreRefused,
     /// A request with an unsafe method, such as POST, succeeded and removed the stored responses.
     Invalidated,
 }
 
 impl NotKept {
-    /// Returns a stable name for `Cache-Status` details, logs and explanations.
+    /// Returns a stable name of the reason, for `Cache-Status` details, logs and explanations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.name(),
@@ -46,7 +46,7 @@ impl NotKept {
         }
     }
 
-    /// Returns the section of the standard or document that gives the rule.
+    /// Returns the section of the standard or document that gives the reason.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.section(),
@@ -80,8 +80,8 @@ impl fmt::Display for NotKept {
     }
 }
 
-/// For this time in milliseconds, the next response of a URL is expected to be like its last
-/// response.
+/// Time in milliseconds. For this long after a response that could answer only one request, the
+/// proxy expects the next response of the URL to be alike.
 const EXPECTED_FOR: u64 = 10_000;
 
 /// A response that the cache did not store, and the reason.
@@ -95,8 +95,8 @@ pub struct Refused {
 
 impl Refused {
     /// Returns whether the response could answer only its own request. `has_authorization` tells
-    /// whether the next request has the field Authorization. Returns false after a status of 500 or
-    /// more, because the next response may differ.
+    /// whether the next request has the field Authorization. If the response had a status of 500 or
+    /// more, returns false, because the next response may have another status.
     fn is_for_one(self, has_authorization: bool) -> bool {
         use NotStoredReason::{
             Authorization, NoFreshness, NotUnderstood, Private, ResponseNoStore, Rule, SetCookie,
@@ -116,7 +116,8 @@ impl Refused {
     }
 }
 
-/// The last reason for each URL. The hash of a URL selects its entry in the table.
+/// The last reason for not storing a response, for each URL. The hash of a URL selects its entry in
+/// the table.
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }
@@ -146,7 +147,7 @@ impl Refusals {
         })
     }
 
-    /// Returns whether the next response of the URL can probably answer only its own request. Other
+    /// Returns true if the next response of the URL can probably answer only its own request. Other
     /// requests then need not wait for it. `now` is a time on the steady clock.
     pub(crate) fn expect_for_one(
         &self,

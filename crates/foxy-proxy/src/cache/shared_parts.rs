@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// The parts in memory, and the places that are free.
+/// The parts in memory, and the number of further parts that may enter memory.
 pub(crate) struct SharedParts {
     places: Arc<Semaphore>,
     table: Arc<PartTable>,
@@ -31,7 +31,7 @@ struct SharedPart {
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
 }
 
-/// The use of a part by one request.
+/// The use of a shared part by one request. The part stays in memory until this value is dropped.
 pub(crate) struct HeldPart(Arc<SharedPart>);
 
 /// The reason why a part cannot be used: its read found nothing, or took too long.
@@ -42,15 +42,14 @@ pub(crate) enum NoPart {
 }
 
 impl SharedParts {
-    /// Limits the memory for parts (1 MiB each) to `budget` bytes, or to one part if `budget` is
-    /// smaller.
+    /// Limits the memory for parts (1 MiB each) to `budget` bytes. At least one part is always
+    /// permitted.
     pub(crate) fn new(budget: usize) -> Self {
         let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
         Self { places: Arc::new(places), table: Arc::default() }
     }
 
-    /// Returns true if a part (1 MiB) that is not in memory yet must wait until another part leaves
-    /// memory.
+    /// Returns true if no further part (1 MiB) may enter memory until another part leaves memory.
     pub(crate) fn is_full(&self) -> bool {
         self.places.available_permits() == 0
     }
@@ -58,8 +57,8 @@ impl SharedParts {
     /// Returns the part `key`. If another request already uses the part, returns that copy.
     /// Otherwise one of the callers takes a place and runs its `read`, for at most `patience`. All
     /// callers that wait for the part share the result. If a `read` returns no part, the next
-    /// caller runs its own `read`. If a read exceeded its time limit, callers that have already
-    /// waited for `patience` give up.
+    /// caller runs its own `read`. If a `read` takes longer than `patience`, the callers that have
+    /// waited equally long give up.
     pub(crate) async fn get(
         &self,
         key: Key,
@@ -198,8 +197,7 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // The two parts fill the memory limit. A request for a third part then waits, and releases
-        // the part as soon as it is read.
+        // These two parts use all the memory for parts. So the 20 requests below wait for a place.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

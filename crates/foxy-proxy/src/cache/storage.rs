@@ -1,6 +1,6 @@
-//! The store as the proxy sees it. The *store* is the cache on disk. Each request to the store has
-//! a callback, and never blocks a worker. If the store is busy, slow or broken, look-ups count as
-//! misses, and the proxy still answers every request.
+//! The store as the proxy sees it. The *store* is the cache on disk. Each request to the store
+//! passes a callback and never blocks a worker. If the store is busy, slow or broken, look-ups
+//! count as misses, and the proxy still answers every request.
 
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
@@ -24,16 +24,16 @@ pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
     /// Reads a record on the calling thread, if this needs little memory and no thread of the
-    /// store. Otherwise returns `reply` as an error.
+    /// store. Otherwise returns `reply` as an error, and the caller must call [`Self::get`].
     fn get_here(&self, _key: Key, reply: Reply) -> Result<(), Reply> {
         Err(reply)
     }
-    /// Whether the store certainly has no record under this key. Never waits.
+    /// Returns true if the store certainly has no record under this key. Never waits.
     fn lacks(&self, _key: Key) -> bool {
         false
     }
-    /// Whether [`Self::get_here`] may read from the disk, if the thread has a
-    /// [`foxy_store::ThreadRing`] (its own io_uring).
+    /// Returns true if [`Self::get_here`] may read from the disk on a thread that has a
+    /// [`foxy_store::ThreadRing`] (an io_uring of the thread).
     fn is_for_rings(&self) -> bool {
         false
     }
@@ -43,13 +43,13 @@ pub trait ObjectStore: Send + Sync {
     fn remove(&self, key: Key, reply: Reply);
 }
 
-/// Number of body bytes in one record. Larger bodies are stored in parts of this size.
+/// Number of body bytes in one record. A larger body is stored in several parts of this size.
 pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Bounds for the number of simultaneous reads. Between these bounds, the proxy permits as many
-/// reads as parts (1 MiB each) fit in its memory budget.
+/// Lower and upper bound for the number of simultaneous reads. Between these bounds, the proxy
+/// permits as many reads as parts (1 MiB each) fit in its memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
@@ -88,8 +88,8 @@ impl Storage {
         Self { store, patience, policies, doubts: Arc::default(), reads }
     }
 
-    /// Reads an entry. Returns `Ok(None)` also if the proxy removed the entry and the store has not
-    /// confirmed the removal yet.
+    /// Reads an entry. Returns `Ok(None)` if the store has no entry, or if the proxy has removed
+    /// the entry and the store has not confirmed the removal yet.
     pub(crate) async fn entry(
         &self,
         key: &CacheKey,
@@ -142,7 +142,7 @@ impl Storage {
         self.store.is_for_rings()
     }
 
-    /// Whether the store certainly has no entry under this key. The test costs much less than
+    /// Returns true if the store certainly has no entry under this key. Costs much less than
     /// [`Self::entry`].
     pub(crate) fn lacks(&self, key: &CacheKey) -> bool {
         self.store.lacks(key.hash)
@@ -154,8 +154,8 @@ impl Storage {
         receiver
     }
 
-    /// Reads a record. Waits for a place among the reads in progress, unless this thread can read
-    /// the record itself.
+    /// Reads a record. If this thread can read the record itself, reads at once. Otherwise first
+    /// waits until the number of reads in progress is below its limit.
     async fn ask_in_turn(&self, key: Key) -> Option<Answer> {
         let (reply, receiver) = waiting();
         if let Err(reply) = self.store.get_here(key, reply) {
@@ -183,9 +183,9 @@ impl Storage {
         }
     }
 
-    /// Stores a record. `replaces` is set if the old record under the key is outdated, and is the
-    /// scope of its URL. If the store refuses the new record, the outdated record is removed, so
-    /// that it is not served again.
+    /// Stores a record. If the old record under the key is outdated, `replaces` is the purge scope
+    /// of its URL. If the store refuses the new record, this function removes the outdated record,
+    /// so that it is not served again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -237,9 +237,9 @@ impl Storage {
         receiver
     }
 
-    /// Returns the scopes of all removals that the store has not confirmed. The caller must purge
-    /// these scopes before the process ends. Otherwise the next process could serve the removed
-    /// responses.
+    /// Returns the URLs, as purge scopes, of all removals that the store has not confirmed. The
+    /// caller must purge these scopes before the process ends. Otherwise the next process could
+    /// serve the removed responses.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }
@@ -249,7 +249,7 @@ impl Storage {
     }
 }
 
-/// Returns a callback, and the receiver of its answer.
+/// Returns a callback, and a receiver that yields the answer given to the callback.
 fn waiting() -> (Reply, oneshot::Receiver<Answer>) {
     let (sender, receiver) = oneshot::channel();
     (Box::new(move |answer| drop(sender.send(answer))), receiver)
@@ -281,8 +281,8 @@ impl ObjectStore for foxy_store::StoreHandle {
     }
 }
 
-/// Number of unconfirmed removals whose keys are remembered. If there are more unconfirmed
-/// removals, the proxy uses no record of the store any more.
+/// Number of unconfirmed removals whose keys the proxy remembers. If there are more, the proxy no
+/// longer uses any record of the store.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
 /// The number of an unconfirmed removal.
@@ -339,8 +339,8 @@ impl UnconfirmedRemovals {
         }
     }
 
-    /// Returns the scopes that must be purged when the process ends. The next process then ignores
-    /// the records whose removal the store has not confirmed.
+    /// Returns the URLs, as purge scopes, that the caller must purge before the process ends. The
+    /// next process then ignores the records whose removal the store has not confirmed.
     fn left(&self) -> Vec<Scope> {
         let state = self.lock();
         if state.about_all {

@@ -1,6 +1,5 @@
-//! A stored response: the values that the caching rules need, the head in the form in which it is
-//! sent, and the body. A body above 1 MiB is stored in parts, each of which is one record of the
-//! store.
+//! A stored response: the values that the caching rules need, the head as it will be sent, and the
+//! body. A body above 1 MiB is stored in parts, each of which is one record of the store.
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::cache::stored_form::{RecordDescription, url_of};
@@ -75,8 +74,8 @@ pub struct VaryList {
     pub salt: u64,
 }
 
-/// The body of a stored response: its bytes, or the number from which the keys of its parts (1 MiB
-/// each) are computed.
+/// The body of a stored response: its bytes, or a number. The keys of the body's parts (1 MiB each)
+/// are computed from this number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredBody {
     Whole(Bytes),
@@ -100,14 +99,15 @@ pub struct Stored {
     pub body: StoredBody,
     pub begun: Stamp,
     pub cleared: Cleared,
-    /// Why an unknown purge may concern this response. The cache never keeps a response with this
-    /// mark.
+    /// The reason why this node does not know whether a purge affects this response. The cache
+    /// never stores a response that has such a reason.
     pub doubt: Option<PurgeDoubt>,
 }
 
 impl Stored {
     /// Creates a stored response. `head` must be without hop-by-hop fields, Age and Content-Length.
-    /// Every purge applies to the response until the caller records when its fetch began.
+    /// Every purge applies to the response until the caller sets the number of the last purge
+    /// before its fetch.
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -139,7 +139,7 @@ impl Stored {
         }
     }
 
-    /// Returns the response with the lifetime and cache directives that `policy` gives.
+    /// Returns the response with the lifetime and cache directives of `policy`.
     pub(crate) fn with_policy(&self, policy: Policy) -> Self {
         let view = View(&self.head.headers);
         let control = policy.control(&view);
@@ -150,7 +150,7 @@ impl Stored {
     }
 
     /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text. Removes
-    /// the fields that no client receives from the text.
+    /// the fields that no client receives from `wire`.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,
@@ -218,7 +218,8 @@ impl Stored {
     }
 }
 
-/// Returns the text of a head for clients, if they do not receive all of its fields.
+/// Returns the HTTP/1.1 text of `head` without the fields that clients do not receive. Returns
+/// `None` if clients receive all fields.
 pub(crate) fn text_for_client(head: &ResponseHead) -> Option<Bytes> {
     match tags::for_client(&head.headers) {
         Cow::Borrowed(_) => None,
@@ -231,8 +232,7 @@ pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
 
-/// The key under which a response is stored. If the response is a variant, also the Vary list to
-/// which it belongs.
+/// The key under which a response is stored, and its Vary list if the response is a variant.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     pub(crate) key: CacheKey,
@@ -247,8 +247,8 @@ impl From<CacheKey> for Placement {
     }
 }
 
-/// The content of a record of the store: a response, or the Vary list of a URL with the text of its
-/// key.
+/// The content of a record of the store: a response, or the Vary list of a URL together with the
+/// text of the URL's key.
 #[derive(Clone, Debug)]
 pub enum Entry {
     Response(Box<Stored>),

@@ -194,13 +194,14 @@ fn decode_response(
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
-/// The content of a record of the store, in a form for messages to people.
+/// The content of a record of the store, described for messages to people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordDescription {
-    /// The URL, or `None` for a part of a larger response: the record does not contain its URL.
+    /// The URL. `None` if the record is a part of a large response, because such a record does not
+    /// contain its URL.
     pub url: Option<String>,
-    /// Whether the record is one of several variants of the URL, or the list of the header fields
-    /// that distinguish them.
+    /// True if the record is one of several variants of the URL, or the list of the header fields
+    /// that distinguish these variants.
     pub is_variant: bool,
     /// Status of the response, or `None` if the record is not a response.
     pub status: Option<u16>,
@@ -212,7 +213,7 @@ pub struct RecordDescription {
     pub expires: Option<WallTime>,
     /// Number of records that contain the body.
     pub parts: u64,
-    /// Whether the cache may have only some parts of the body.
+    /// True if the cache may have only some parts of the body.
     pub is_partial: bool,
 }
 
@@ -243,9 +244,9 @@ pub fn url_of(key: &[u8]) -> Option<String> {
     url.map(|url| String::from_utf8_lossy(url).into_owned())
 }
 
-/// Writes a header name. A name of [`NAMES`] is written as twice its position, counted from 1. In
-/// lower case, it is written as this number minus one. Any other name is written as 0, its length
-/// and its bytes.
+/// Encodes a header name. A name that is in [`NAMES`] becomes twice its position, counted from 1.
+/// The same name in lower case becomes twice its position minus one. Any other name becomes 0, its
+/// length and its bytes.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
@@ -291,8 +292,8 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// Writes a header value. A date is written as twice its seconds since 1970, plus one. Any other
-/// value is written as twice its length, followed by its bytes.
+/// Encodes a header value. A date becomes twice its seconds since 1970, plus one. Any other value
+/// becomes twice its length, followed by its bytes.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);
@@ -325,8 +326,8 @@ fn take<'a>(from: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     from.split_off(..usize::try_from(length).ok()?)
 }
 
-/// Writes a number with seven bits per byte, the lowest bits first. The highest bit of a byte means
-/// that more bytes follow (LEB128).
+/// Encodes a number with seven bits per byte, the lowest bits first. The highest bit of a byte is
+/// set if more bytes follow (LEB128).
 fn put_number(out: &mut BytesMut, mut number: u64) {
     while number >= 0x80 {
         out.put_u8(0x80 | (number & 0x7f) as u8);

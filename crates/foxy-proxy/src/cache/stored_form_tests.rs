@@ -67,8 +67,8 @@ fn another_key_a_cut_or_a_wrong_length_is_nothing() {
         if let Some(Entry::Response(found)) =
             decode(&key, &head[..length], Bytes::from_static(b"body"), &Policies::default())
         {
-            // If the record is cut between two header lines, the decoder only misses lines and
-            // cannot notice the cut. The store's checksum detects such a cut.
+            // If the record is cut off between two header lines, the decoder only finds fewer
+            // lines. It cannot notice the cut. The store's checksum detects such a cut.
             assert!(found.head.headers.len() < 4, "cut at {length}");
         }
     }
@@ -87,7 +87,7 @@ fn a_vary_list_reads_back_and_its_salt_parts_variants() {
 }
 
 /// Encodes a head with these fields as a record, and checks that decoding returns the same head.
-/// Returns the record.
+/// Returns the head of the record.
 fn form(fields: &[(&str, &str)]) -> Bytes {
     let mut head = ResponseHead::new(200);
     fields.iter().for_each(|(name, value)| head.headers.append(name, value));
@@ -175,7 +175,8 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         for place in 2..line.len() {
             let mut line = line;
             line[place] = bad;
-            // The decoder drops blanks at both ends of a value, so it drops the byte `bad` there.
+            // The decoder trims each value. So a bad byte at the beginning or end of the value is
+            // dropped.
             assert_eq!(
                 reads(head(&ok, &line)),
                 place == 2 || place == 6,

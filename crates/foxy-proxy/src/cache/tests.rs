@@ -11,7 +11,7 @@ use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
 use foxy_testkit::store::Records;
 use std::time::Duration;
 
-/// Reaction of the test store to one kind of request.
+/// The way in which the test store reacts to one kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Temper {
     Willing,

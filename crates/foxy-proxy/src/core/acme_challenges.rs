@@ -1,4 +1,5 @@
-//! Answers the challenges of ACME authorities at the listeners for TLS (TLS-ALPN-01, RFC 8737).
+//! Answers the challenges of ACME certificate authorities at the TLS listeners (TLS-ALPN-01, RFC
+//! 8737).
 
 use crate::core::live::Live;
 use crate::core::tls::provider;
@@ -13,10 +14,10 @@ use tokio::io::AsyncWriteExt;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Name of the protocol in a handshake with an ACME authority.
+/// ALPN name of the protocol that an ACME authority uses in its TLS handshake.
 const PROTOCOL: &[u8] = b"acme-tls/1";
 
-/// An error with the connection on which it occurred, if the connection still exists.
+/// An error, and the connection on which it occurred if the connection still exists.
 pub(super) type HandshakeError = (io::Error, Option<Transport>);
 
 /// The pending challenges of ACME authorities, by host name. Clones share the challenges.
@@ -49,9 +50,9 @@ impl AcmeChallenges {
         self.0.replace(all);
     }
 
-    /// Does the TLS handshake with a client. `usual` are the TLS settings for clients that are not
-    /// ACME authorities. Returns `None` if the client was an ACME authority, which now has its
-    /// answer.
+    /// Does the TLS handshake with a client. `usual` contains the TLS settings for clients that are
+    /// not ACME authorities. Returns `None` if the client was an ACME authority. The handshake has
+    /// then answered its challenge.
     pub(super) async fn accept(
         &self,
         stream: Transport,

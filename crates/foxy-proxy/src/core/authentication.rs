@@ -1,7 +1,7 @@
 //! Finds out which user of the proxy sends a request. The slow password checks run on other
-//! threads. Each client has at most one check in a common queue. So a client that tries many
-//! passwords delays another client by at most one check. The checks of clients that guess have a
-//! queue of their own, and give way to all other work.
+//! threads. Clients share a queue of checks, in which each client has at most one check. So a
+//! client that tries many passwords delays another client by at most one check. Clients that guess
+//! passwords have a queue of their own, and their checks give way to all other work.
 
 use crate::core::background::in_background;
 use crate::core::live::Live;
@@ -18,16 +18,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Number of password checks that run at the same time for guessers, and the same number for other
-/// clients. Each check uses 19 MiB of memory.
+/// Number of password checks that may run at the same time for guessers. For all other clients, the
+/// same number may run. Each check uses 19 MiB of memory.
 const CHECKS_AT_ONCE: usize = 1;
 /// After this number of wrong passwords in a row, a client counts as a guesser.
 const WRONG_TRIES_OF_GUESSER: u8 = 3;
 /// Number of requests of one client that may wait for a password check. Further requests are
 /// refused.
 const MAX_WAITING_OF_CLIENT: usize = 128;
-/// The proxy remembers this number of right credentials, of wrong credentials, and of clients with
-/// wrong credentials.
+/// Limit of each of three lists in memory: right credentials, wrong credentials, and clients that
+/// sent wrong credentials.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The reason why the proxy cannot assign a request to a user.
@@ -47,8 +47,8 @@ pub(crate) struct Authenticator {
     guesses: Arc<Semaphore>,
     queues: Queues,
     remembered: Arc<Mutex<Remembered>>,
-    /// Secret key of the hashes in `remembered`. A reader of the memory cannot test passwords
-    /// against these hashes without this key.
+    /// Secret key of the hashes in `remembered`. Without this key, a reader of the proxy's memory
+    /// cannot test passwords against these hashes.
     key: [u8; 32],
 }
 
@@ -140,8 +140,8 @@ impl Authenticator {
         let (hash, user) = {
             let book = self.book.get();
             let book = (**book).as_ref().ok_or(NoUser::Credentials)?;
-            // A client program that supports only Basic authentication may send a token as the
-            // password of the token's user.
+            // A client program that supports only Basic authentication may send a token instead of
+            // the password of the token's user.
             let owner = book.with_token(password.as_bytes());
             if let Some(owner) = owner.filter(|owner| **owner == *name) {
                 return Ok(owner);
@@ -164,8 +164,8 @@ impl Authenticator {
         let slots = if is_guesser { &self.guesses } else { &self.checks };
         let slot = Arc::clone(slots).acquire_owned().await.map_err(|_| NoUser::Busy)?;
         let remembered = Arc::clone(&self.remembered);
-        // The password check goes on until its end, even if the client disconnects. Until then, no
-        // other check can start in its place.
+        // The password check continues even if the client disconnects. No other check can take its
+        // place until it has ended.
         let check = move || {
             let is_right = matches(&hash, password.as_bytes());
             lock(&remembered).add(key, client, is_right);
@@ -212,7 +212,8 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The queue of each client for password checks. A client without waiting requests has no queue.
+/// The numbers of requests that wait for a password check, by client. A client without waiting
+/// requests has no entry.
 #[derive(Clone, Debug, Default)]
 struct Queues(Arc<Mutex<HashMap<ClientBlock, Queue>>>);
 

@@ -1,7 +1,7 @@
 //! A memory budget in bytes that all workers share. A user of the budget is, for example, a
 //! response that keeps bytes for a slow client. If the budget has no space for a user's bytes, the
-//! user drops the bytes and reads them again later, or refuses them. No user ever waits for the
-//! budget.
+//! user drops the bytes and reads them again later, or refuses its request. No user ever waits for
+//! the budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -39,8 +39,8 @@ impl ByteBudget {
         Some(HeldBytes { budget: Arc::clone(&self.0), bytes })
     }
 
-    /// Reserves `bytes` bytes for a user that already has `own` bytes. Returns `None` if the sum
-    /// exceeds the user's share of the free bytes.
+    /// Reserves `bytes` bytes for a user that has already reserved `own` bytes. Returns `None` if
+    /// the sum exceeds the share of the free bytes that one user may reserve.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
         (own + bytes <= self.free() / HOLDER_PART).then(|| self.take(bytes)).flatten()
     }

@@ -1,5 +1,6 @@
-//! Certificates of clients: the authorities that sign them, lists of revoked certificates, the user
-//! that a certificate names, and the refused clients. This module reads no files.
+//! Checks the certificates of clients. It uses the authorities that sign them and lists of revoked
+//! certificates, and finds the user that a certificate names. It also collects the refused clients.
+//! This module reads no files.
 
 use crate::core::tls::{CertificateError, provider};
 use crate::core::users::is_name;
@@ -20,11 +21,11 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Number of messages about refused clients that may wait until they are read. Further messages
-/// are dropped.
+/// Number of messages about refused clients that may wait for a reader. Further messages are
+/// dropped.
 const MAX_WAITING: usize = 4;
-/// Number of pairs of client and reason that are remembered. Beyond this number, all pairs are
-/// forgotten and can be reported again.
+/// Number of reported pairs of a client and a reason that foxy remembers. Beyond this number, foxy
+/// forgets all pairs and may report them again.
 const MAX_REMEMBERED: usize = 256;
 
 /// Whether clients must present a certificate.
@@ -32,7 +33,7 @@ const MAX_REMEMBERED: usize = 256;
 pub enum CertificateNeed {
     /// Each client must present a certificate.
     Required,
-    /// A client may present a certificate. Without a certificate, the client has no user.
+    /// A client may present a certificate. A client without a certificate has no user.
     Optional,
 }
 
@@ -59,11 +60,11 @@ impl PartialEq for ClientAuthorities {
 }
 
 impl ClientAuthorities {
-    /// Reads the certificates of the authorities from the contents of files in PEM format. Each
-    /// file must contain a certificate.
+    /// Reads the certificates of the authorities. `files` are the contents of files in PEM format.
+    /// Each file must contain a certificate.
     ///
     /// # Errors
-    /// The position of the first unusable file, and the reason.
+    /// The position in `files` of the first unusable file, and the reason.
     pub fn read<'a>(
         files: impl IntoIterator<Item = &'a [u8]>,
         need: CertificateNeed,
@@ -90,11 +91,12 @@ impl ClientAuthorities {
         Ok(Self { certificates, lists: Vec::new(), need, verifier })
     }
 
-    /// Refuses the certificates that these lists revoke, and certificates of authorities without a
-    /// current list. `files` are the contents of files in PEM format, each with a list.
+    /// Refuses the certificates that these lists revoke. Also refuses certificates of authorities
+    /// that have no current list. `files` are the contents of files in PEM format. Each file
+    /// contains a list.
     ///
     /// # Errors
-    /// The position of the first unusable file, and the reason.
+    /// The position in `files` of the first unusable file, and the reason.
     pub fn without_revoked<'a>(
         mut self,
         files: impl IntoIterator<Item = &'a [u8]>,
@@ -113,7 +115,8 @@ impl ClientAuthorities {
             verifier(&roots, self.need, &lists).map_err(|error| (number, unusable(&error)))?;
             self.lists.extend(lists);
         }
-        // Only the first list of an authority counts.
+        // The verifier uses only the first list of an authority, so the newest list must come
+        // first.
         self.lists.sort_by_cached_key(|list| Reverse(issued(list)));
         let verifier = verifier(&roots, self.need, &self.lists);
         self.verifier = verifier.map_err(|error| (0, unusable(&error)))?;
@@ -244,8 +247,8 @@ impl CertificateRefusal {
     }
 }
 
-/// Collects the refused clients for messages to the operator. Reports each pair of client and
-/// reason once.
+/// Collects the refused clients for messages to the operator. Reports each pair of a client and a
+/// reason only once.
 #[derive(Debug, Default)]
 pub(super) struct RefusedClients(Mutex<NotedClients>);
 

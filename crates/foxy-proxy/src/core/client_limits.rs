@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(crate) enum LimitedClient {
     User(Arc<str>),
     Address(ClientBlock),
-    /// Stands for all clients for which the limit has no account.
+    /// Stands for all clients that have no account of their own in the limit.
     Others,
 }
 
@@ -31,12 +31,12 @@ impl LimitedClient {
 }
 
 /// Number of clients that one rate limit remembers. At this number, the limit forgets the clients
-/// that currently may use their full rate. If the table is still full, all further clients share
-/// one rate.
+/// that could now send at their full rate. If the table is still full, all further clients share
+/// one account.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// A rate limit hands out at most this many KiB of a response body at a time. Other connections of
-/// the same client then get their turn.
+/// Number of KiB of a response body that a rate limit permits a connection to send at a time. Then
+/// other connections of the same client may send.
 const MAX_PIECE_KIBIBYTES: u32 = 16;
 
 /// A rate limit divides the bytes of one second into at least this many pieces, so that slow rates
@@ -66,8 +66,8 @@ type Limiter = RateLimiter<
 #[derive(Debug)]
 struct ClientRate {
     limiter: Limiter,
-    /// Time in seconds, on the monotonic clock, at which the account list was last cleared of idle
-    /// clients.
+    /// Time of the last removal of idle clients from the accounts, in seconds on the monotonic
+    /// clock.
     swept: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ impl ClientRate {
         Self { limiter, swept: AtomicU64::new(0) }
     }
 
-    /// Takes `units` from the client's account. If the rate does not permit them yet, the error is
+    /// Takes `units` from the client's account. If the account has too few units now, the error is
     /// the time to wait. `units` is at most the number that a client may take at once.
     fn take(&self, client: &LimitedClient, units: NonZeroU32) -> Result<(), Duration> {
         let client = if self.has_room() { client } else { &LimitedClient::Others };
@@ -87,8 +87,9 @@ impl ClientRate {
         }
     }
 
-    /// Returns whether the limit can remember another client. A full table first forgets idle
-    /// clients, at most once a second, because one pass costs as much as a thousand requests.
+    /// Returns whether the limit can remember another client. If the table is full, first forgets
+    /// idle clients. This happens at most once a second, because it costs as much as a thousand
+    /// requests.
     fn has_room(&self) -> bool {
         if self.limiter.len() < MAX_CLIENTS {
             return true;

@@ -16,11 +16,11 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// Every counter, in the order of declaration.
+            /// All counters, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Name of the counter in Prometheus, without the prefix and suffix that all counters
-            /// share.
+            /// Returns the name of the counter in Prometheus, without the prefix and suffix that
+            /// all counters share.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -172,7 +172,7 @@ pub struct Counters {
     cells: Vec<AtomicU64>,
     /// Finished requests by outcome, with their durations.
     pub requests: RequestMetrics,
-    /// Times from the start of requests to origins to the heads of the final responses.
+    /// Times from the start of a request to an origin until the head of its final response arrives.
     pub first_bytes: Timing,
     /// The proxy's own error answers, by the name of the reason.
     pub errors: NamedCounts,
@@ -192,7 +192,8 @@ impl Default for Counters {
     }
 }
 
-/// Counts events by the name of their reason. Rare events only, because each takes a lock.
+/// Counts events by the name of their reason. Suitable only for rare events, because each takes a
+/// lock.
 #[derive(Default)]
 pub struct NamedCounts(Mutex<BTreeMap<&'static str, u64>>);
 

@@ -14,7 +14,7 @@ impl<T> Live<T> {
         self.0.load()
     }
 
-    /// Returns the value. The caller may keep it for a long time.
+    /// Returns the current value. The caller may keep it for a long time.
     pub fn get_whole(&self) -> Arc<T> {
         self.0.load_full()
     }

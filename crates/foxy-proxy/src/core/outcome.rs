@@ -10,7 +10,7 @@ pub enum ForwardReason {
     Bypass,
     /// A rule of the operator sends the request past the cache.
     Rule,
-    /// The method is not GET or HEAD, so a cache does not answer it.
+    /// The method is neither GET nor HEAD, so the cache cannot answer the request.
     Method,
     /// Nothing is stored for the URL.
     UriMiss,
@@ -32,7 +32,8 @@ pub enum ForwardReason {
 pub enum PurgeDoubt {
     /// The node has no lease, so other nodes no longer wait until it has applied a purge.
     NoLease,
-    /// Purges may have been lost before the node applied them. The response was stored before that.
+    /// The fleet may have lost purges before this node applied them. The response was stored before
+    /// the loss.
     BrokenChain,
 }
 

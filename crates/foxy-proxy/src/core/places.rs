@@ -1,7 +1,7 @@
 //! Limits the number of client connections. Each connection needs a *place*, and each client may
-//! have a share of the places. If no place is free, a new connection takes the place of an idle
-//! connection, which closes. All workers share the places. A connection locks the table of places
-//! only when it opens and closes. A request usually changes just one atomic number.
+//! have a limited number of the places. If no place is free, a new connection takes the place of an
+//! idle connection, which closes. All workers share the places. A connection locks the table of
+//! places only when it opens and closes. A request usually changes just one atomic number.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -15,9 +15,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// State of a connection that has a request in progress, and is still in the queues of idle
-/// connections. [`UNQUEUED`] and [`ENDING`] are two further states. Every other value of the state
-/// is a time: the connection has been idle since then. The time counts microseconds since the proxy
-/// started.
+/// connections. Two further states are [`UNQUEUED`] and [`ENDING`]. Every other value is the time
+/// since which the connection has been idle, in microseconds since the proxy started.
 const AT_WORK: u64 = u64::MAX;
 /// State of a connection that has a request in progress and is not in the queues of idle
 /// connections.
@@ -165,8 +164,8 @@ impl Places {
         self.freed.notified()
     }
 
-    /// Permits the caller to tell a client that no place is free. Returns `None` if 256 such
-    /// answers are already in progress.
+    /// Permits the caller to tell a client that no place is free. Returns `None` if the proxy is
+    /// already telling this to 256 clients.
     pub(crate) fn refuse(self: &Arc<Self>) -> Option<Refusal> {
         const AT_A_TIME: usize = 256;
         let refusal = Refusal(Arc::clone(self));
@@ -186,8 +185,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(0)
 }
 
-/// Counts a new connection to which the proxy is sending a refusal. Dropping the value ends the
-/// count.
+/// Counts a new connection to which the proxy is sending a refusal. Dropping this value lowers the
+/// count again.
 pub(crate) struct Refusal(Arc<Places>);
 
 impl Drop for Refusal {

@@ -89,7 +89,8 @@ impl RulesInForce {
         self.get().limits.get(position).map_or(Ok(()), |limits| limits.admit(client))
     }
 
-    /// Returns the limit that the rule at this position sets on the client's bytes per second.
+    /// Returns the limit on the client's bytes per second, if the rule at this position sets a
+    /// limit.
     pub(crate) fn pace(&self, position: Option<usize>, client: LimitedClient) -> Option<Pace> {
         position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
@@ -107,7 +108,8 @@ impl RulesInForce {
         self.get().key(key)
     }
 
-    /// Changes the fields of an origin's response as the rules say. `key` is the cache key.
+    /// Changes the fields of an origin's response as the operator's rules say. `key` is the
+    /// response's cache key.
     pub(crate) fn edit_response(&self, key: &[u8], head: &mut ResponseHead, length: Option<u64>) {
         let rules = self.get();
         if !rules.has_shared_rules() {

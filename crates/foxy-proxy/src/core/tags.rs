@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 const SURROGATE_KEY: &str = "surrogate-key";
 const CACHE_TAG: &str = "cache-tag";
-/// The field in which foxy keeps tags.
+/// Name of the internal field in which foxy keeps the tags of a stored response.
 const KEPT: &str = "foxy-kept-tags";
 
 /// Returns a response's tags: the words in `Surrogate-Key`, the list elements in `Cache-Tag`, and
@@ -33,7 +33,7 @@ pub(crate) fn keep(headers: &mut Headers) {
     }
 }
 
-/// Returns the fields that a client receives.
+/// Returns the fields without the internal field, which no client receives.
 pub(crate) fn for_client(headers: &Headers) -> Cow<'_, Headers> {
     if !headers.contains(KEPT) {
         return Cow::Borrowed(headers);

@@ -34,7 +34,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// Certificate chains with their keys. The operator lists the preferred certificate first.
+/// Certificate chains with their private keys. The operator lists the preferred certificate first.
 #[derive(Clone, Debug, Default)]
 pub struct ClientCertificates {
     keys: Vec<Arc<CertifiedKey>>,
@@ -158,8 +158,8 @@ struct HandshakeSettings {
 
 impl HandshakeSettings {
     /// Creates settings for TLS 1.2 and 1.3. Clients can resume sessions with tickets. The keys
-    /// that encrypt the tickets change regularly. Tickets of other settings are useless, so that no
-    /// session outlives the authorities that verified its client.
+    /// that encrypt the tickets change regularly. Tickets of earlier settings are not accepted. So
+    /// no session outlives the authorities that verified its client.
     fn new(certificates: &Arc<InUse>, authorities: Option<ClientAuthorities>) -> Self {
         let resolver = Arc::clone(certificates) as Arc<dyn ResolvesServerCert>;
         let verifier = authorities.as_ref().map(|authorities| Arc::clone(&authorities.verifier));
@@ -241,14 +241,14 @@ impl HandshakeFacts {
 /// A connection after its TLS handshake.
 pub(crate) struct AcceptedTls {
     pub(crate) transport: Transport,
-    /// The client's certificate and server name from the TLS handshake. `None` for a connection without TLS.
+    /// The client's certificate and server name from the TLS handshake. `None` without TLS.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
 }
 
 /// The reason why a TLS handshake with a client failed.
 pub(crate) enum HandshakeFailure {
-    /// The client's certificate is missing or unusable. The client may still read an alert from the
-    /// stream.
+    /// The client's certificate is missing or unusable. The connection is still open, so that the
+    /// client can read the TLS alert.
     Refused(Transport),
     /// The client left, or uses an unsupported kind of TLS.
     Failed,
@@ -273,8 +273,8 @@ impl ClientTls {
         }
     }
 
-    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM, up
-    /// to the call of [`Self::end_challenge`].
+    /// Answers an ACME authority's challenge for `name` with a certificate and its key in PEM.
+    /// Continues until the call of [`Self::end_challenge`].
     pub fn answer_challenge(
         &self,
         name: &str,
@@ -283,7 +283,8 @@ impl ClientTls {
     ) -> Result<(), CertificateError> {
         let (chain, key) = read(certificate, key)?;
         let key = provider().key_provider.load_private_key(key).map_err(unusable)?;
-        // The certificate has a critical extension that only ACME authorities know.
+        // The usual checks would reject this certificate, because it has a critical extension that
+        // only ACME authorities know. So this code makes no such checks.
         self.challenges.add(name, CertifiedKey::new(chain, key));
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Transport {
         }
     }
 
-    /// Calls `act` with the TCP socket, to query or set socket options.
+    /// Calls `act` with the connection's TCP socket, so that `act` can query or set socket options.
     pub fn with_socket<T>(&self, act: impl FnOnce(&TcpStream) -> T) -> T {
         match self {
             Self::Plain(socket) => act(socket),

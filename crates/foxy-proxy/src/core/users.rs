@@ -1,5 +1,5 @@
-//! The users file: which users the proxy has, and how their passwords and tokens are checked. This
-//! module reads no files.
+//! The users file. It lists the proxy's users and the hashes of their passwords and tokens. This
+//! module checks passwords and tokens against the hashes. It reads no files.
 
 use argon2::password_hash::rand_core::{OsRng, RngCore};
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-/// Marks the hash of a token in a line of the users file. The hash of a password begins with
-/// `$argon2id$`.
+/// Begins the hash of a token in the users file. The hash of a password begins with `$argon2id$`
+/// instead.
 const TOKEN_MARK: &str = "$blake2s$";
 const TOKEN_BYTES: usize = 24;
 const MAX_NAME_BYTES: usize = 128;

@@ -45,15 +45,18 @@ pub enum Step {
     Purged(Verdict),
     /// The result of a caching rule about the reuse of the stored response.
     Rule(RuleStep),
-    /// The coding that the proxy has applied to the stored response, or the reason for none.
+    /// The coding (such as gzip) that the proxy has applied to the stored response, or the reason
+    /// why the proxy sends the response without coding.
     Coding(Result<Coding, NotCoded>),
-    /// The answer to the request removes the stored responses of the URL, if it is a success.
+    /// If the origin answers the request with success, the proxy removes the stored responses of
+    /// the URL.
     Invalidates,
     /// The servers of the operator's origin that serves the URL, with their states.
     Servers(Vec<ServerStatus>),
     /// The parent proxy that a fetch would use, if the operator has set parent proxies.
     Way(ExpectedWay),
-    /// The nodes of the fleet that receive requests for the key: the owner, then the second.
+    /// The nodes of the fleet that may receive requests for the key: first its owner, then the
+    /// second node.
     Fleet(Vec<Arc<str>>),
     /// How the proxy would answer the request.
     Therefore(Outcome),

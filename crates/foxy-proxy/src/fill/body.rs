@@ -1,8 +1,8 @@
 //! Passes the body of a fetch to its readers, and to the writer that stores the body. The readers
-//! are the requests that share the fetch, which is called a flight. If the origin breaks a body of
-//! known length with a strong validator off, requests the missing bytes of the same response. The
-//! readers can then still receive a complete body. A *slice* is 1 MiB of an object, aligned to 1
-//! MiB.
+//! are the requests that share the fetch, which is called a flight. If a body breaks off, the proxy
+//! requests the missing bytes from the origin. It does so only if the response has a known length
+//! and a strong validator. The readers can then still receive a complete body. A *slice* is 1 MiB
+//! of an object, aligned to 1 MiB.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};
@@ -144,8 +144,8 @@ impl IncomingBody<'_> {
         RestOfBody::Comes(Box::new(exchange))
     }
 
-    /// If a body broke off, stores the parts that arrived as slices (aligned MiB) of the object.
-    /// Later requests can then use them.
+    /// Stores the parts of a broken-off body as slices (aligned MiB) of the object, so that later
+    /// requests can use them.
     pub(crate) fn leave_slices(self, writer: &BodyWriter, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
         let Keeping::Parts { fill: number, bytes: 1.. } = writer.keeping() else { return };
@@ -164,8 +164,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits until the store has confirmed or refused the next part (1 MiB) of the body. Without an
-/// unconfirmed part, waits for ever.
+/// Waits until the store has confirmed or refused the next part (1 MiB) of the body. If no part is
+/// unconfirmed, waits for ever.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,

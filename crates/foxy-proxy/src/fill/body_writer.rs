@@ -21,8 +21,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// the fetch waits for the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
-/// If the origin announces the length of a body, the buffer starts with this length, but with at
-/// most this many bytes.
+/// Upper limit in bytes for the first size of the buffer. If the origin announces the length of a
+/// body, the buffer starts with this length.
 const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
 /// Pause before the writer sends a part (1 MiB of the body) again that a busy store has refused.
@@ -34,8 +34,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
 /// Some readers of the flight (shared fetch) may read the body from the store. The fetch then waits
-/// this many times as long for each part (1 MiB of the body). If the body were not stored, the
-/// proxy would have to fetch it again for each of these readers, or cut their answers off.
+/// this many times longer for each part (1 MiB of the body). If the body were not stored, the proxy
+/// would have to fetch it again for each of these readers, or cut their answers off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 /// Tells whether the cache stored the body, or why not.
@@ -113,8 +113,8 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// Returns what the readers can read from the cache: the bytes at the start of the body that
-    /// the store has confirmed.
+    /// Returns what readers can read from the cache: the bytes from the start of the body up to the
+    /// last byte that the store has confirmed.
     pub(crate) const fn keeping(&self) -> Keeping {
         Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }
@@ -176,8 +176,8 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store confirms the oldest unconfirmed part (1 MiB of the body). Without an
-    /// unconfirmed part, waits for ever. If the store is busy, sends the part again after a pause.
+    /// Waits until the store confirms the oldest unconfirmed part (1 MiB of the body). If no part
+    /// is unconfirmed, waits for ever. If the store is busy, sends the part again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
@@ -279,8 +279,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Returns how many parts (1 MiB each) a store confirms before the fetch no longer waits for
-    /// it, at most `parts`. The store confirms one part per `pace`.
+    /// Returns how many of at most `parts` parts (1 MiB each) a slow store confirms before the
+    /// fetch stops waiting for it. The store confirms one part per `pace`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));
         let mut waits = || {

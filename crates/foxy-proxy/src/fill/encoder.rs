@@ -10,14 +10,14 @@ use std::io::{self, Write};
 // A change of a level or of an encoder's version may change the coded bytes. The test below then
 // fails, and `REVISION` in foxy-rules must change.
 
-/// Level of Brotli, from 0 to 11.
+/// Compression level of Brotli, from 0 to 11.
 const BROTLI_QUALITY: u32 = 5;
 /// Binary logarithm of Brotli's window in bytes.
 const BROTLI_WINDOW: u32 = 22;
-/// Level of gzip, from 0 to 9.
+/// Compression level of gzip, from 0 to 9.
 const GZIP_LEVEL: u32 = 6;
-/// Level of Zstandard, from 1 to 22. At this level, its window is at most 8 MiB, the limit of RFC
-/// 9659.
+/// Compression level of Zstandard, from 1 to 22. At this level, the window of Zstandard is at most
+/// 8 MiB, the limit of RFC 9659.
 const ZSTD_LEVEL: i32 = 6;
 
 pub(crate) enum Encoder {

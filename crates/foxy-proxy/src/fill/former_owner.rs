@@ -1,13 +1,13 @@
 //! Asks the former owner of a key for a stored response, before this node asks the origin. This
 //! node may have become the owner because it joined the fleet, or because the former owner leaves.
 //!
-//! The request may follow a request of another node. That breaks no rule against loops: the former
-//! owner answers only from its cache, and asks nobody.
+//! The client of this request may itself be another node. Asking the former owner cannot cause a
+//! loop, because the former owner answers only from its cache and asks nobody.
 //!
-//! With a log of purges, this node stores the answer only if the former owner has applied every
-//! purge that this node had begun to apply when the answer came. Later purges find the stored
-//! response, as they find responses of the origin. So this node stores no response that an
-//! acknowledged purge has removed.
+//! If the fleet has a purge log, this node stores the answer only under one condition: the former
+//! owner must have applied every purge that this node had begun to apply when the answer came.
+//! Later purges affect the stored response like a response of the origin. So this node stores no
+//! response that an acknowledged purge has removed.
 
 use crate::core::{Counter, ForwardReason};
 use crate::fill::outgoing;
@@ -70,9 +70,11 @@ impl FormerOwner {
             return None;
         }
         worker.counters.add(Counter::FleetFormerHits, 1);
-        // This part of the answer tells about another cache, and would be stored.
+        // The answer's Cache-Status describes the cache of the former owner. It must not be stored
+        // with the response.
         head.headers.remove("cache-status");
-        // The call fails if an earlier exchange of this flight has already recorded its responder.
+        // This call fails if an earlier exchange of the flight (shared fetch) has already recorded
+        // the server that answered.
         let _ = flight.responder.set(self.0.responder());
         let (length, times) = (known_length(length), Times::until_now(requested));
         Some((OriginHead { head, length, times }, self.0))

@@ -1,6 +1,6 @@
-//! Fetches responses for the cache. A *fill* sends one request to an origin, passes the response to
-//! the readers of its flight, and stores the response. A *flight* is a fetch that several requests
-//! share.
+//! Fetches responses for the cache. A *flight* is a fetch that several requests share. Its *fill*
+//! sends one request to an origin, passes the response to the readers of the flight, and stores the
+//! response.
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
@@ -180,7 +180,7 @@ pub(crate) async fn receive(
     result
 }
 
-/// Waits until the 304 from the origin has ended, and then publishes the outcome of the validation
+/// Waits until the origin's 304 answer has ended, and then publishes the outcome of the validation
 /// to the readers.
 async fn publish_validated(
     flight: &Flight,
@@ -199,8 +199,8 @@ fn validated(
     origin: &OriginHead,
 ) -> FlightOutcome {
     if !is_about(&View(&origin.head.headers), &View(&stale.stored.head.headers)) {
-        // The 304 belongs to another response. The stored response is removed, so that the next
-        // request fetches instead of validating it.
+        // The 304 confirms another response than the stored response. The stored response is
+        // removed, so that the next request fetches instead of validating it.
         worker.shared.cache.forget(&stale.key);
         return FlightOutcome::Unconfirmed;
     }
@@ -231,8 +231,8 @@ async fn store(
     let source = fill.watch.fetched();
     worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // If a reader still needs this body, the body stays in memory for the reader. Otherwise memory
-    // does not keep the body.
+    // A whole body stays in memory only if a reader still needs it. A body in parts is read from
+    // the store.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,

@@ -116,8 +116,8 @@ pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
 }
 
 /// Replaces the ETags of compressed responses in If-Match and If-None-Match by the origin's ETags.
-/// For GET and HEAD, If-None-Match stays: the origin's 304 would have another ETag than the
-/// client's response.
+/// For GET and HEAD, leaves If-None-Match unchanged. Otherwise the origin's 304 would have another
+/// ETag than the client's response.
 fn restore_tags(method: &Method, headers: &mut Headers) {
     let is_safe = matches!(method, Method::Get | Method::Head);
     for name in ["If-Match", "If-None-Match"] {

@@ -56,8 +56,8 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                // The call fails if an earlier exchange of this flight (shared fetch) has already
-                // recorded its responder.
+                // This call fails if an earlier exchange of the flight (shared fetch) has already
+                // recorded the server that answered.
                 let _ = flight.responder.set(exchange.responder());
                 let (length, times) = (known_length(length), Times::until_now(requested));
                 worker.settings().rules.edit_response(&key.text, &mut head, length);
@@ -100,10 +100,9 @@ impl Times {
     }
 }
 
-/// Returns the reason not to store a response, or `None` if it may be stored. If the origin sent
-/// only a part of the response, the caller passes a `response` with the status of the whole
-/// response. `length` is the length of the whole body in bytes, if known. `received` is a time on
-/// the wall clock.
+/// Returns the reason not to store a response, or `None` if it may be stored. For a partial
+/// response, the caller must pass a `response` with the status of the whole response. `length` is
+/// the length of the whole body in bytes, if known. `received` is a time on the wall clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,

@@ -32,7 +32,7 @@ pub(crate) struct Stale {
 }
 
 impl Stale {
-    /// Keeps a stored response in memory while the proxy contacts the origin. If the budget
+    /// Keeps a stored response in memory while the proxy contacts the origin. If the memory budget
     /// `waiting` has no space for the body, drops the body. The response can then no longer be
     /// validated or served. A new response can still replace it.
     pub(crate) fn hold(
@@ -156,8 +156,7 @@ pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Optio
     base.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
 }
 
-/// A stored response, and permission to update it from an answer without a body (a 304, or the
-/// answer to a HEAD).
+/// A stored response that an answer without a body (a 304, or the answer to a HEAD) may update.
 #[derive(Clone)]
 pub(crate) struct PendingUpdate {
     pub(crate) base: CacheKey,
@@ -168,10 +167,10 @@ pub(crate) struct PendingUpdate {
 }
 
 impl PendingUpdate {
-    /// Merges the header fields of an answer that confirmed the stored response (RFC 9111 §3.2).
-    /// Stores the result, or returns the reason not to store it. If the answer forbids storing,
-    /// removes the stored response. If only this client's request forbids storing, leaves the
-    /// stored response unchanged.
+    /// Updates the stored response with the header fields of an answer that confirmed it (RFC 9111
+    /// §3.2). Stores the result, or returns the reason not to store it. If the answer forbids
+    /// storing, removes the stored response. If only this client's request forbids storing, leaves
+    /// the stored response unchanged.
     pub(crate) fn confirm(
         &self,
         worker: &Worker,
@@ -196,8 +195,8 @@ impl PendingUpdate {
                 cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            // A response with another Vary field needs another key. So the response under this key
-            // is removed.
+            // The updated response has another Vary field, so it needs another key. The response
+            // under this key is removed.
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)
@@ -209,9 +208,9 @@ impl PendingUpdate {
         hit.filter(|_| error.is_the_origins())
     }
 
-    /// Applies the answer to a HEAD request (RFC 9111 §4.3.5). If the answer describes the stored
-    /// response, updates the response. If it describes another response, removes the stored
-    /// response. If neither is certain, changes nothing.
+    /// Applies the answer to a HEAD request to the stored response (RFC 9111 §4.3.5). If the answer
+    /// describes the stored response, updates it. If the answer describes another response, removes
+    /// the stored response. If neither is certain, changes nothing.
     pub(crate) fn apply_head(
         &self,
         worker: &Worker,

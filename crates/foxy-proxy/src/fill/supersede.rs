@@ -13,10 +13,10 @@ use foxy_rules::{NotStoredReason, RequestControl};
 use std::cell::Cell;
 
 /// Removes stored responses that the proxy could otherwise serve again after a crash. The caller
-/// must call this function before the client sees the head of the newer response. Removes a fresh
-/// response that the request did not accept (for example `no-cache`). Also removes a response that
-/// another fetch has stored under `key`, and slices (aligned MiB) of another representation. A
-/// stale response may stay, because the proxy would validate it first.
+/// must call this function before the client sees the head of the newer response. A fresh stored
+/// response is removed if the request did not accept it (for example `no-cache`). A response that
+/// another fetch has stored under `key` is removed. Slices (aligned MiB) of another representation
+/// are removed. A stale response may stay, because the proxy would validate it first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
@@ -46,9 +46,9 @@ pub(crate) async fn forget_replaced(
 }
 
 /// Removes the stored response if the origin did not confirm it, and answered with a response that
-/// the cache does not store (RFC 9111 §4.3.3). An older fetch can then no longer store its
-/// response. Changes nothing if the answer is a temporary failure, or if only this client's request
-/// forbids storing.
+/// the cache does not store (RFC 9111 §4.3.3). A fetch that began earlier can then no longer store
+/// its response. Changes nothing if the answer is a temporary failure, or if only this client's
+/// request forbids storing.
 pub(crate) fn forget_rejected(
     worker: &Worker,
     fill: &FillRequest,
@@ -101,8 +101,9 @@ impl<'a> Superseded<'a> {
         Self { worker, fill, placement, status, is_gone: Cell::new(is_gone) }
     }
 
-    /// Removes the replaced responses at the first call. Later calls do nothing. `from_store` is
-    /// true if the new response is not stored, or if the store has not confirmed it yet.
+    /// Removes the replaced responses at the first call. Later calls do nothing. If `from_store` is
+    /// true, also removes them from the store. It must be true if the new response is not stored,
+    /// or if the store has not confirmed it yet.
     pub(crate) fn let_go(&self, from_store: bool) {
         if self.is_gone.replace(true) {
             return;
@@ -114,8 +115,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// Removes the older responses from memory and store. They are outdated (RFC 9111 §4.3.3), even
-    /// if the newer response could not be stored.
+    /// Removes the older responses from memory and from the store. They are outdated (RFC 9111
+    /// §4.3.3), even if the newer response could not be stored.
     fn forget_outdated(&self) {
         if is_temporary(self.status) {
             return;
@@ -134,8 +135,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// Removes the older responses only from memory, because memory receives the new response in a
-    /// moment. Fresh responses were already removed from the store when the new head arrived.
+    /// Removes the older responses only from memory, because memory will receive the new response
+    /// in a moment. Fresh responses were already removed from the store when the new head arrived.
     fn vacate_memory(&self) {
         let Self { fill, placement, .. } = self;
         let stale = fill.stale.as_ref().map(|stale| &stale.key);
@@ -146,9 +147,9 @@ impl<'a> Superseded<'a> {
     }
 }
 
-/// Forgets why an earlier response of the URL was not stored, and removes stored partial content of
-/// another representation. The caller must call this function after it has stored a response.
-/// Otherwise the proxy could serve the partial content again after the eviction of the new
+/// Forgets why an earlier response of the URL was not stored. Also removes stored partial content
+/// of another representation. The caller must call this function after it has stored a response.
+/// Otherwise the proxy could serve the old partial content again after the eviction of the new
 /// response.
 pub(crate) fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
     worker.shared.refusals.forget(base);

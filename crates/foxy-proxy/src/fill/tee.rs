@@ -1,7 +1,8 @@
-//! A *tee* stores an answer while the answer passes to one client. No other request reads the
-//! answer meanwhile. The cache stores the answer to a POST in this way, if a GET would receive the
-//! same answer (RFC 9110 §9.3.3). It also stores partial responses (RFC 9111 §3.3). A *watch*
-//! remembers the writes to a URL.
+//! A *tee* stores an answer while the answer passes to one client. Meanwhile no other request reads
+//! the answer. The cache stores the answer to a POST in this way, if a GET would receive the same
+//! answer (RFC 9110 §9.3.3). It also stores partial responses (RFC 9111 §3.3). A *watch* is a note
+//! that a look-up or fetch of a URL is in progress. While it exists, the cache records all writes
+//! to the URL.
 
 use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;
@@ -38,9 +39,9 @@ enum TeeKind {
 
 impl Tee {
     /// Starts to store an answer, if it may be stored. The head must be without hop-by-hop fields.
-    /// The answer is dropped if the URL is invalidated after `watch` began. A partial response is
-    /// stored only if the whole response may be stored and has no Vary. It must also have its
-    /// announced length and fit in one record.
+    /// If the URL is invalidated after `watch` began, the answer is not stored. A partial response
+    /// is stored only if the whole response could be stored and has no Vary field. The partial
+    /// response must also have its announced length and fit in one record.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -78,8 +79,8 @@ impl Tee {
         Some(Self { base, placement, head, times, watch, writer, missing, kind, is_copy })
     }
 
-    /// Starts to store a copy of the owner's answer in memory, if the answer may be stored. The age
-    /// in the answer counts, so the copy is never fresher than the owner's response.
+    /// Starts to store a copy of the owner's answer in memory, if the answer may be stored. The
+    /// copy inherits the answer's age, so the copy is never fresher than the owner's response.
     pub(crate) fn copy(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -94,8 +95,8 @@ impl Tee {
         tee.flatten().map(|tee| Self { is_copy: true, ..tee })
     }
 
-    /// Adds the next bytes of the body. The caller calls this function before it sends the bytes to
-    /// the client. So the cache has the whole body before the client has it.
+    /// Adds the next bytes of the body. The caller must call this function before it sends these
+    /// bytes to the client. So the cache has the whole body before the client has it.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {
@@ -108,7 +109,7 @@ impl Tee {
         }
     }
 
-    /// Stores the answer in the cache. Call this method when the body is complete.
+    /// Stores the answer in the cache. The caller must call this method when the body is complete.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };
@@ -145,9 +146,9 @@ impl Tee {
     }
 }
 
-/// Joins a new partial response with the stored partial response. Returns the result, which may be
-/// the whole response, and its key. The result has the header fields of the new response. Only
-/// bodies in memory are joined, to at most `limit` bytes.
+/// Joins a new partial response with the stored partial response. Returns the result and its key.
+/// The result may be the whole response. It has the header fields of the new response. Joins only
+/// bodies in memory, and only up to `limit` bytes.
 fn joined(
     base: &CacheKey,
     new: &Stored,

@@ -116,8 +116,8 @@ impl Keeping {
     }
 }
 
-/// Tells who needs the stored bytes of a body: readers of the flight (shared fetch) now, or only
-/// later requests.
+/// Tells whether readers of the flight (shared fetch) need the stored bytes of a body now, or only
+/// later requests need them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
     ByReaders,

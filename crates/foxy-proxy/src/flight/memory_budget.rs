@@ -1,6 +1,7 @@
-//! The memory budget in bytes of all flights together. Each flight may use an equal share for bytes
-//! that its readers have not read. Bodies that are collected for the cache may use the same number
-//! of bytes again. So a thousand large responses use hardly more memory than ten large responses.
+//! The memory budget in bytes of all flights together. A *flight* is a fetch that several requests
+//! share. Each flight may use an equal share of the budget for bytes that its readers have not
+//! read. Bodies that are collected for the cache may use the same number of bytes again. So a
+//! thousand large responses use hardly more memory than ten large responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,8 +19,8 @@ pub(crate) struct MemoryBudget {
     collected: AtomicUsize,
 }
 
-/// The bytes of one body that are in memory until the store has them. Dropping this value gives the
-/// bytes back to the budget.
+/// The bytes of one body that stay in memory until the store has them. Dropping this value gives
+/// the bytes back to the budget.
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
     bytes: usize,
@@ -68,7 +69,8 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that one flight (shared fetch) now uses `now` bytes instead of `before` bytes.
+    /// Notes that one flight (shared fetch) now uses `now` bytes of memory instead of `before`
+    /// bytes.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);
@@ -77,9 +79,9 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns the number of bytes that one flight may use: an equal share of the budget, within
-    /// the two limits above. Less is free if other flights use more. The flight already uses `own`
-    /// bytes.
+    /// Returns the number of bytes that one flight may use: an equal share of the budget. If other
+    /// flights use more, the number is smaller. It is at least [`MIN_FLIGHT_BYTES`] and at most
+    /// [`MAX_FLIGHT_BYTES`]. The flight already uses `own` bytes.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

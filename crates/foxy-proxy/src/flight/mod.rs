@@ -86,7 +86,7 @@ impl Flight {
         self.kept.notify_waiters();
     }
 
-    /// Applies `change` to the range of bytes that can be read from the store. If `change` returns
+    /// Applies `change` to the note of which bytes of the body the store has. If `change` returns
     /// true, wakes the readers that wait for stored bytes.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
@@ -133,7 +133,8 @@ impl Flight {
 
     /// Passes bytes of the body to the readers. Waits while the slowest reader is more than a
     /// window (the number of bytes that the memory budget allows) behind. After
-    /// [`SLOW_READER_PATIENCE`], leaves slow readers behind if another reader needs new bytes.
+    /// [`SLOW_READER_PATIENCE`], no longer waits if another reader needs new bytes. The slow
+    /// readers then continue from the store.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();
@@ -262,8 +263,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. Only the request that started the flight (shared
-    /// fetch) passes `leader`. It alone receives the 1xx heads.
+    /// Returns the next event before the body. The request that started the flight (shared fetch)
+    /// passes true as `leader`. Only this request receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -333,8 +334,8 @@ impl Flights {
     }
 
     /// Joins the flight (shared fetch) of a URL if `fits` accepts the flight. Otherwise returns the
-    /// response of `landed`, which another flight has just stored. Without such a response, starts
-    /// a flight. `fits` should refuse a flight whose response may be invalidated, purged or stale.
+    /// stored response that `landed` finds. If `landed` finds none, starts a flight. `fits` should
+    /// refuse a flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -368,7 +369,7 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Lets requests for `key` also join this flight (shared fetch), unless `key` has a flight that
+    /// Also lets requests for `key` join this flight (shared fetch), unless `key` has a flight that
     /// began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -377,8 +378,8 @@ impl Flights {
         }
     }
 
-    /// Removes a flight (shared fetch) from the table, so that later requests cannot join it. A
-    /// newer flight under the key stays.
+    /// Removes a flight (shared fetch) from the table, so that later requests cannot join it. If
+    /// `key` has a newer flight, does nothing.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

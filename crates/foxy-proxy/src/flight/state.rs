@@ -172,8 +172,8 @@ impl FlightState {
     }
 
     /// Takes the position away from each reader that is more than `window` bytes behind, if another
-    /// reader is waiting for new bytes. The slow reader then continues from the store. If no reader
-    /// is waiting, slow readers delay only themselves.
+    /// reader is waiting for new bytes. Such a slow reader then continues from the store. If no
+    /// reader is waiting, does nothing, because slow readers then delay only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;

@@ -1,5 +1,5 @@
-//! Handles requests inside an intercepted CONNECT. They must be for the authority that the CONNECT
-//! names. Each request gets the absolute form that a client sends to a proxy without CONNECT. So
+//! Handles requests inside an intercepted CONNECT. Their authority must be the authority of the
+//! CONNECT. Each request gets the absolute form that a client sends to a proxy without CONNECT. So
 //! later code treats requests inside and outside a CONNECT in the same way.
 
 use crate::request::final_dots;

@@ -30,8 +30,8 @@ struct InterceptCore {
 }
 
 impl Interception {
-    /// Creates an interception for these hosts. A host is not intercepted if its name is outside
-    /// the names for which the authority may sign.
+    /// Creates an interception for these hosts. A host is not intercepted if the authority may not
+    /// sign certificates for its name.
     ///
     /// # Errors
     /// [`AuthorityError::Signing`], if the system provides no random numbers for a key.

@@ -40,8 +40,8 @@ pub(crate) async fn follow(
     if !stands_in && !fits(transaction, miss, &outcome) {
         return Ok(Followed::Unusable);
     }
-    // If the fetch began after this request arrived, the response may answer the request even if it
-    // is stale on arrival.
+    // If the fetch began after this request arrived, the response may answer this request even if
+    // the response was stale on arrival.
     if !stands_in
         && !reader.began_after(transaction.came)
         && !outcome.may_answer(&transaction.control, clock::steady())
@@ -60,8 +60,8 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The request that started the flight (shared fetch) may have validated another variant.
-        // Then the outcome does not fit this request.
+        // The request that started the flight (shared fetch) may have validated another variant of
+        // the URL. Then the outcome does not fit this request.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }
@@ -125,8 +125,9 @@ async fn respond(
         if flight.not_stored.is_none()
             && let Some(stand_in) = reader.another()
         {
-            // This client needs no body, but later clients do. So a task without a client reads the
-            // flight (shared fetch) to its end, and the cache stores the response.
+            // This client needs no body, but later clients do. So a task reads the flight (shared
+            // fetch) to its end, even if no client needs the body. The cache then stores the
+            // response.
             tokio::task::spawn_local(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );

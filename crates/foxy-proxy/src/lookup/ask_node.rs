@@ -1,6 +1,7 @@
 //! Asks the owner of the cache key for a response, if another node of the fleet owns the key. The
-//! owner fetches and stores the response. If the owner is slow or fails, asks the second node of
-//! the key's order. If neither gives an answer, the caller fetches the response itself.
+//! owner fetches and stores the response. Each key has an order of nodes: its owner, the second
+//! node, and so on. If the owner is slow or fails, this node asks the second node. If neither gives
+//! an answer, the caller fetches the response itself.
 
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
@@ -20,10 +21,10 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Largest number of nodes that one request asks: the owner and the second.
+/// Largest number of nodes that one request asks: the owner of the key and the second node.
 const MAX_ASKED: usize = 2;
 
-/// Interval of checks whether a node that has not answered yet is lost.
+/// Interval of the checks whether a node that has not answered yet has become unreachable.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Status of the interim response with which a node tells that it waits for the origin (RFC 2518
@@ -41,7 +42,8 @@ struct AskedNode {
     requested: WallTime,
     /// Time when the caller also asks another node.
     patience_ends: Option<Instant>,
-    /// True if the node may answer only with a stored response, because another node is slow.
+    /// True if the node may answer only with a stored response. Such a request (a *hedge*) goes to
+    /// a second node while the first node is slow.
     is_hedge: bool,
     /// True once the node has told that it waits for the origin.
     waits_for_origin: bool,
@@ -55,13 +57,13 @@ struct NodeAnswer {
     length: BodyLength,
     told: Told,
     times: Times,
-    /// True if the second node of the key's order answered.
+    /// True if the second node for the key answered, not the key's owner.
     is_second: bool,
 }
 
 /// Answers with the response of another node, if the look-up in this node's cache found no usable
-/// response. Returns `None` if this node must fetch the response itself. If another node has sent
-/// the request, only tells that node that this node waits for the origin.
+/// response. Returns `None` if this node must fetch the response itself. If the client is itself a
+/// node of the fleet, only tells the client that this node waits for the origin.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     looked: &Lookup,
@@ -94,12 +96,13 @@ pub(crate) async fn answer(
     }
 }
 
-/// The attempts of one request to get an answer from another node.
+/// One request's attempts to get an answer from another node.
 struct Asking<'a, 'b, 'client> {
     transaction: &'a Transaction<'b, 'client>,
     link: &'a FleetLink,
     scheme: Scheme,
-    /// The nodes that this request has asked to fetch or answer, without hedges.
+    /// The nodes that this request has asked to fetch or answer. Requests for a stored response
+    /// alone (hedges) are not included.
     tried: Vec<usize>,
     /// The nodes that have not answered yet, at most [`MAX_ASKED`].
     open: Vec<AskedNode>,
@@ -140,7 +143,8 @@ impl Asking<'_, '_, '_> {
         }
     }
 
-    /// Asks the next node of the key's order. Returns false if there is none to ask.
+    /// Asks the next node for the key: the owner first, then the second node. Returns false if no
+    /// node is left.
     fn ask_another(&mut self) -> bool {
         let Some(chosen) = self.next_node() else { return false };
         let mark = (!self.tried.is_empty()).then_some(SECOND);
@@ -149,8 +153,8 @@ impl Asking<'_, '_, '_> {
         true
     }
 
-    /// Asks the next node of the key's order for a stored response. The first node may still
-    /// answer.
+    /// Asks the next node for the key, but only for a stored response. Meanwhile the first node may
+    /// still answer.
     fn hedge(&mut self) {
         if let Some(chosen) = self.next_node() {
             self.transaction.worker.counters.add(Counter::FleetHedges, 1);
@@ -186,7 +190,8 @@ impl Asking<'_, '_, '_> {
         worker.counters.add(Counter::FleetRequests, 1);
     }
 
-    /// Returns the answer of a node, if the client may receive it. Records the answer or failure.
+    /// Returns the answer of a node if the client may receive it. Also tells the fleet's state that
+    /// the node has answered or failed.
     fn judged(
         &self,
         asked: AskedNode,

@@ -84,8 +84,8 @@ pub(crate) async fn answer(
 }
 
 /// Answers a request for a range from a stored partial response. Returns `None` if this response
-/// does not contain the range or may not be served. Sets `known` to `None` if the store has lost
-/// its body.
+/// does not contain the range or may not be served. If the store has lost the body of this
+/// response, sets `known` to `None`.
 async fn from_part(
     transaction: &mut Transaction<'_, '_>,
     known: &mut Option<FoundPart>,

@@ -16,7 +16,7 @@ use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
 
-/// The result of a request for which the proxy looked in the cache, and fetched if necessary.
+/// The result of answering a request from the cache or from a fetch.
 pub(crate) enum Fetched {
     Answered(Answered),
     /// The request is a HEAD or a range that the cache cannot answer. The caller must forward it
@@ -69,8 +69,8 @@ pub(crate) async fn answer_or_fetch(
 }
 
 /// Fetches the response from the origin, alone or together with other requests. Returns `None` if
-/// it joined a fetch that began before this request arrived, and the response was stale on arrival.
-/// The caller must then look in the cache again.
+/// this request joined a fetch that began before the request arrived, and the response was stale on
+/// arrival. The caller must then look in the cache again.
 async fn fetch(
     transaction: &mut Transaction<'_, '_>,
     miss: Miss,
@@ -158,8 +158,8 @@ async fn answer_while_servers_rest(
     Box::pin(serve_or_make_up(transaction, stored, looked, hit, now)).await
 }
 
-/// If the last response of the URL could answer only its own request, fetches for this request
-/// alone. Otherwise returns `None`.
+/// Fetches for this request alone, if the last response of the URL could answer only its own
+/// request. Otherwise returns `None`.
 async fn fetch_for_one(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -172,8 +172,9 @@ async fn fetch_for_one(
     if is_for_one { Box::pin(lead_alone(transaction, miss)).await } else { Ok(None) }
 }
 
-/// Joins a flight (shared fetch) that may answer the request, but not the flight that the reader
-/// `left` has left. Otherwise returns a response that was stored meanwhile, or starts a flight.
+/// Joins a flight (shared fetch) that may answer the request. Does not join the flight that the
+/// reader `left` has just left. If no flight fits, returns a response that was stored meanwhile, or
+/// starts a flight.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);

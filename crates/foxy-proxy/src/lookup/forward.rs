@@ -1,6 +1,6 @@
 //! Forwards requests and their bodies to the origin without using the cache. Sends the origin's
-//! answers to the clients. A *watch* remembers the writes to a URL. With a watch, a *tee* can store
-//! an answer while the client receives it.
+//! answers to the clients. A *tee* can store an answer while the client receives it. For this it
+//! needs a *watch*: while a watch exists, the cache records all writes to the URL.
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -68,8 +68,8 @@ enum Pumped {
     Broken,
 }
 
-/// The HTTP rule that the client's body violated, for the error answer. The exchange with the
-/// origin knows only that the body is incomplete.
+/// The HTTP rule that the client's body violated. The error answer names this rule. The exchange
+/// with the origin only knows that the body is incomplete.
 type BrokenRule = Cell<Option<DecodeError>>;
 
 /// Forwards a request and sends the origin's answer back. The answer may begin before the client
@@ -170,7 +170,8 @@ async fn pump(
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
                 let rules = rules.get();
-                // Some origins treat trailers like header fields.
+                // Some origins treat trailers like header fields. So the trailers must not contain
+                // fields that the proxy replaces.
                 let is_replaced = |name: &str| {
                     rules.edits_request_field(name)
                         || (!mode.is_forward() && forwarding_fields::is_named(name))
@@ -245,7 +246,8 @@ async fn respond(
     }
     let watch = match (&wanted.head.method, head.status) {
         // This POST has just invalidated the stored responses of the URL. The cache stores the
-        // answer to the POST only with a watch (record of the URL's writes) that began after that.
+        // answer to the POST only with a watch (record of the URL's writes) that begins after the
+        // invalidation.
         _ if request.reason == ForwardReason::Rule => None,
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
@@ -348,9 +350,9 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         scopes.push(Scope::url(&key));
     }
     if worker.shared.is_leaving() {
-        // Another process has taken over, and may have stored responses of these URLs. The purge
-        // tells the new process to remove such responses. The result is ignored: if the new process
-        // does not answer, it has ended, or purges later.
+        // Another foxy process has taken over, and may have stored responses of these URLs. The
+        // purge tells the new process to remove such responses. Its result is ignored: if the new
+        // process does not answer, it has ended, or it purges later.
         let _ = worker.shared.purges.purge_here(&scopes, Strength::Hard).await;
     }
 }

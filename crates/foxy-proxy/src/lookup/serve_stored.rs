@@ -1,6 +1,7 @@
 //! Serves a stored response as a 304, as ranges, or whole. If the store has lost bytes of the body,
-//! fetches these bytes from the origin. An *epoch* is the moment at which a look-up began, in the
-//! order of the URL's events. A *watch* remembers the writes to a URL.
+//! the proxy fetches these bytes from the origin. An *epoch* is a number that orders the events of
+//! a URL. A *watch* is a note that a look-up or fetch of a URL is in progress. While it exists, the
+//! cache records all writes to the URL.
 
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
@@ -15,7 +16,7 @@ use foxy_http::ResponseHead;
 use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
 use std::sync::Arc;
 
-/// A stored response whose body was found to be lost while the proxy sent it.
+/// A stored response whose body the store turned out to have lost while the proxy was sending it.
 pub(crate) struct LostBody {
     remains: Remains,
     failure: SendFailure,
@@ -37,8 +38,7 @@ pub(crate) enum Served {
     Lost(LostBody),
 }
 
-/// Serves a stored response. `looked` is the moment at which the look-up that found the response
-/// began.
+/// Serves a stored response. `looked` tells when the look-up that found the response began.
 pub(crate) async fn serve_stored(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,

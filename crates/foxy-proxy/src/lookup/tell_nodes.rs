@@ -1,5 +1,5 @@
-//! Tells the other nodes of the fleet that an unsafe request, such as POST, has changed a URL. They
-//! may store responses of the URL, which they remove (RFC 9111 §4.4).
+//! Tells the other nodes of the fleet that an unsafe request, such as POST, has changed a URL. The
+//! other nodes then remove their stored responses of the URL (RFC 9111 §4.4).
 
 use crate::fill::outgoing;
 use crate::request::Wanted;

@@ -41,7 +41,7 @@ pub struct AccessRecord<'a> {
     pub url: &'a [u8],
     /// The HTTP version of the request.
     pub version: &'a str,
-    /// The host of the parent proxy that answered, if there is one.
+    /// The host of the parent proxy that answered. `None` if no parent proxy was used.
     pub parent: Option<&'a str>,
     /// Name of the user who sent the request, if valid credentials prove it.
     pub user: Option<&'a str>,
@@ -185,7 +185,7 @@ impl MediaType {
 
 /// Receives access records on the thread of a worker. The methods must not block.
 pub trait AccessSink: Send + Sync {
-    /// Receives a record.
+    /// Receives the record of a finished request.
     fn record(&self, record: &AccessRecord<'_>);
 
     /// Returns true if the sink needs a record of this request. If so, [`Self::record`] follows on

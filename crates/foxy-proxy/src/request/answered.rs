@@ -58,7 +58,7 @@ pub(crate) struct Opening<'a> {
 }
 
 /// Counts the bytes of an answer that were sent so far, and collects values for the access log. The
-/// entry of an incomplete answer uses these numbers.
+/// numbers are also correct if the answer stays incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// The server and the parent proxy that answered.
@@ -83,12 +83,13 @@ pub(crate) struct Progress {
     is_timed: Cell<bool>,
     /// The name of this cache in `Cache-Status`.
     cache_name: Cell<&'static str>,
-    /// The facts for the node of the fleet that sent the request. `None` if no node sent it.
+    /// Facts about the answer for the node of the fleet that sent the request. `None` if the client
+    /// is no node.
     told: Cell<Option<Told>>,
 }
 
 impl Progress {
-    /// Begins the request with this number.
+    /// Clears the values of the last request, because the request with this number begins.
     pub(crate) fn restart(&self, number: u64, started: Instant, cache_name: &'static str) {
         self.number.set(number);
         self.cache_name.set(cache_name);
@@ -121,9 +122,9 @@ impl Progress {
         self.is_timed.set(is_timed);
     }
 
-    /// Returns the value of the field `Server-Timing`, if the answer has this field. The answer
-    /// must begin now. The value has the outcome, the times of the fetch, and the time since the
-    /// request, in milliseconds.
+    /// Returns the value of the field `Server-Timing`, if the answer has this field. The caller
+    /// must send the answer at once. The value contains the outcome, the times of the fetch, and
+    /// the time since the request began, in milliseconds.
     pub(crate) fn server_timing(&self, outcome: CacheStatus) -> Option<String> {
         if !self.is_timed.get() {
             return None;
@@ -144,14 +145,14 @@ impl Progress {
         outcome.of_cache(self.cache_name.get())
     }
 
-    /// Records the facts that the answer tells the node that sent the request.
+    /// Records the facts that the answer will tell the node of the fleet that sent the request.
     pub(crate) fn tell(&self, told: Told) {
         self.told.set(Some(told));
     }
 
-    /// Returns the facts that an answer with this outcome tells the node that sent the request.
-    /// Returns `None` if no node sent it. If this node has an error, that node asks another node or
-    /// fetches itself.
+    /// Returns the facts that an answer with this outcome tells the node of the fleet that sent the
+    /// request. Returns `None` if the client is no node. If these facts report an error, the other
+    /// node asks a third node or fetches the response itself.
     pub(crate) fn told(&self, outcome: CacheStatus) -> Option<Told> {
         let is_error =
             matches!(outcome, CacheStatus::Error(reason) if reason != ErrorReason::OnlyIfCached);
@@ -287,7 +288,7 @@ pub(crate) struct Answered {
     pub(crate) response: SentResponse,
 }
 
-/// The side that ended an exchange too early.
+/// The side that ended an answer too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
     /// The client disconnected, or stopped reading the answer.

@@ -1,4 +1,4 @@
-//! Tests the PAC file as text, and in node if it is installed.
+//! Tests the PAC file as text. If Node.js is installed, also runs the file.
 
 use super::*;
 use bytes::BytesMut;
@@ -87,7 +87,7 @@ fn a_browser_reaches_local_hosts_and_no_proxy_directly() {
     assert!(!file.contains("TESTS") && !file.contains("2001"), "{file}");
     let calls = URLS.map(|(url, host, _)| format!("FindProxyForURL({url:?}, {host:?})"));
     let script = format!("{file}\nconsole.log([{}].join('\\n'))", calls.join(", "));
-    // If node is not installed, the test does not run the file.
+    // Without Node.js, the test does not run the file.
     let Ok(output) = Command::new("node").args(["-e", &script]).output() else { return };
     let answers = String::from_utf8(output.stdout).expect("text");
     let expected = URLS.map(|(.., direct)| if direct { "DIRECT" } else { "PROXY proxy.test:3128" });

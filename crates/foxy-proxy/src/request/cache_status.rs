@@ -41,7 +41,7 @@ pub enum CacheStatus {
     },
     /// The proxy itself answered the request, without cache and origin.
     Local {
-        /// The reason as one word.
+        /// One word that says why the proxy itself answered.
         detail: &'static str,
     },
     /// The proxy answered with an error of its own.
@@ -190,7 +190,7 @@ impl Hit {
         Self { source, ttl: -signed(stale_by), permit: Some(permit) }
     }
 
-    /// Returns the outcome if the proxy has applied `coding` to the response.
+    /// Returns the outcome of a request that this hit answers after the proxy has applied `coding`.
     pub(crate) fn coded(self, coding: Coding) -> CacheStatus {
         let Self { source, ttl, permit } = self;
         CacheStatus::Hit { source, ttl, permit, coding: Some(coding) }

@@ -13,7 +13,7 @@ use foxy_rules::coding::{
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A coding for the answer to a request.
+/// A content coding (such as gzip) that the proxy may apply to the answer of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChosenCoding {
     pub(crate) coding: Coding,
@@ -56,7 +56,8 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
         head.headers.append("Vary", "Accept-Encoding");
     }
     // Without a strong tag, the client could use Last-Modified in If-Range. But the response
-    // without coding has the same Last-Modified and other bytes.
+    // without coding has the same Last-Modified and other bytes. So the coded form has no
+    // Last-Modified.
     if !tag.as_ref().is_some_and(|tag| tag.starts_with(b"\"")) {
         head.headers.remove("last-modified");
     }
@@ -66,7 +67,7 @@ pub(crate) fn coded_head(head: &ResponseHead, coding: Coding) -> ResponseHead {
     head
 }
 
-/// Begins the part of a cache key that only coded forms (such as gzip) have.
+/// The suffix of a coded form's cache key (such as that of a gzip form) begins with this text.
 const CODED: &str = "\ncoded ";
 
 /// Returns whether a cache key is that of a coded form (such as gzip).

@@ -48,8 +48,8 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Returns the plan for a request that a rule of the operator sends past the cache. If the
-    /// request accepts only a stored response, the proxy refuses it.
+    /// Returns the plan for a request that must not use the cache because of an operator's rule. If
+    /// the request accepts only a stored response, the plan is to refuse it.
     pub(crate) fn past_the_cache(self, head: &RequestHead) -> Self {
         match self {
             Self::LookUp(..) if RequestControl::of(&View(&head.headers)).only_if_cached => {
@@ -79,10 +79,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) role: FleetRole,
 }
 
-/// The part of the fleet's nodes in a request.
+/// Tells whether another node of the fleet may answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FleetRole {
-    /// This node has no fleet.
+    /// This node belongs to no fleet.
     NoFleet,
     /// A rule chose the upstream, so no other node may answer. The scheme is the scheme of the URL.
     Alone(Scheme),
@@ -94,7 +94,7 @@ pub(crate) enum FleetRole {
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request
-/// arrived, and `upstream` the choice of the operator's rules.
+/// arrived. `upstream` is the upstream that the operator's rules have chosen.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
@@ -154,7 +154,7 @@ fn tunnel(head: &RequestHead, mode: &Mode, upstream: Option<&Upstream>) -> Plan 
     }
 }
 
-/// Returns the origin of a request, and the text of its cache key.
+/// Returns the origin of a request, and the text of the request's cache key.
 fn target(
     head: &RequestHead,
     over: Scheme,

@@ -131,7 +131,7 @@ impl Before {
     }
 }
 
-/// Each request of a reverse proxy runs this function, so it formats as little as possible.
+/// Each request of a reverse proxy runs this function. So it formats as little text as possible.
 fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, scheme: Scheme) {
     let after = |before: &Option<String>, own: String| match before {
         Some(before) => format!("{before}, {own}"),

@@ -26,8 +26,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// A connection that has been idle for this time frees its buffer and the future that reads
-/// requests.
+/// After this idle time, a connection frees its buffer and the future that reads its requests.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
 /// The next step of a connection after a request.
@@ -85,7 +84,7 @@ pub(crate) async fn serve(
             ClientProtocol::Unknown => {
                 return worker.give_away(connection.stream, peer, state.aimed_at);
             }
-            // Nodes speak only HTTP/2.
+            // Nodes of a fleet speak only HTTP/2.
             ClientProtocol::Http1 if state.node.is_some() => return,
             ClientProtocol::Http1 => {
                 Box::pin(serve_requests(&worker, &mut connection, peer, &state)).await

@@ -1,5 +1,6 @@
 //! Gives a worker (a thread that serves clients) its own io_uring. The worker then reads small
-//! records itself. One system call starts all reads that began in one turn of the worker's loop.
+//! records itself. One system call starts all reads that began in one iteration of the worker's
+//! event loop.
 
 use foxy_store::ThreadRing;
 use std::future::poll_fn;
@@ -9,7 +10,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Runs the reads of this worker, if a store uses io_uring. Returns only if the worker gets no
-/// io_uring. The threads of the stores then read its records.
+/// io_uring. The threads of the stores then read the records for this worker.
 pub(super) async fn run(is_for_rings: bool) {
     if let Some((ring, bell)) = is_for_rings.then(open).flatten() {
         poll_fn(|cx| {

@@ -107,8 +107,8 @@ pub(crate) async fn request(
     Box::pin(forward(worker, client, Forward { wanted: &wanted, body, reason, update })).await
 }
 
-/// Answers a request without the cache and without an origin. `text` is the text for the client if
-/// a rule refuses the request.
+/// Answers a request without the cache and without an origin. If a rule refuses the request, `text`
+/// is the rule's text for the client.
 async fn answer_here(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -164,8 +164,8 @@ pub(super) fn requested_scheme(
     }
 }
 
-/// Removes the field of nodes from a request of another client, who may not use it. Returns the
-/// refusal of a request that this node has already sent (RFC 8586).
+/// Prepares a request of a client that is no node of the fleet. Removes the field that only nodes
+/// may send. If this node has already forwarded the request once (RFC 8586), returns the refusal.
 fn from_outside(settings: &ProxySettings, head: &mut RequestHead) -> Option<ErrorReason> {
     let link = settings.upstream.fleet.as_ref()?;
     head.headers.remove(FIELD);

@@ -68,7 +68,8 @@ impl Gauges {
         metrics
     }
 
-    /// Returns the times from the start of requests to origins to the heads of the responses.
+    /// Returns the times from the start of requests to origins until the heads of their responses
+    /// arrived.
     pub fn first_bytes(&self) -> Durations {
         Durations::sum(self.counters.iter().map(|counters| &counters.first_bytes))
     }
@@ -89,9 +90,9 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Calls `take` for some responses in the memory tier, starting at the place `from`, which is 0
-    /// for the first call. Returns the place at which the next call must continue. No call delays
-    /// the workers.
+    /// Calls `take` for some responses in the memory tier, starting at position `from`. The first
+    /// call must pass 0. Returns the position at which the next call must continue. A call does not
+    /// delay the workers.
     pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
         self.shared.cache.memory.visit(from, |stored| take(stored.described()))
     }
@@ -109,7 +110,7 @@ impl Gauges {
         down.map(ToString::to_string).collect()
     }
 
-    /// Sends no more requests to the sibling, the other proxy whose cache this proxy shares.
+    /// Stops sending requests to the sibling, which is another proxy whose cache this proxy uses.
     pub fn end_sibling(&self) {
         if let Some(parents) = &self.shared.settings.upstream.parents {
             parents.end_sibling();

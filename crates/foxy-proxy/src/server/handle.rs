@@ -40,7 +40,7 @@ impl ProxyHandle {
         &self.shared.settings.rules
     }
 
-    /// Returns the users, as the last reload set them.
+    /// Returns the users. A reload may have replaced them.
     pub fn users(&self) -> Arc<Option<UserBook>> {
         Arc::clone(&self.shared.settings.users.get())
     }

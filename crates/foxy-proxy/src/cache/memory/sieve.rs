@@ -1,5 +1,5 @@
-//! A map with SIEVE eviction (Zhang et al., NSDI 2024): a hit only marks the entry as used. The
-//! owner of the map decides when to evict, and so limits the number of bytes.
+//! A map with SIEVE eviction (Zhang et al., NSDI 2024): a hit only marks the entry as used. The map
+//! has no size limit of its own: its owner evicts entries and so limits the number of bytes.
 
 use foxy_store::{Key, KeyMap};
 

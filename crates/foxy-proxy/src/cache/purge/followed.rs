@@ -1,29 +1,30 @@
-//! How far this node has applied the purge log of its fleet. With this, a node decides whether it
-//! may keep a copy of another node's response.
+//! Remembers how much of the fleet's purge log this node has applied. From this, a node decides
+//! whether it may keep a copy of another node's response.
 //!
-//! A node may copy a response only if the other node had applied all purges that this node has. If
-//! not, the copy could contain content that this node has already purged. Purges that this node
-//! applies later affect the copy like any other stored response.
+//! A node may copy a response only if the other node had applied all purges that this node has
+//! applied. Otherwise the copy could contain content that this node has already purged. Purges that
+//! this node applies later affect the copy like any other stored response.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// A place in the purge log of a fleet: all entries up to here.
+/// A position in the purge log of a fleet. It stands for all entries up to this position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPlace {
-    /// Random number of the chain of entries. If the engine loses entries, a new chain begins.
+    /// Random number of the log. If the fleet's engine loses entries, it begins a new log with a
+    /// new number.
     pub chain: u64,
-    /// Position of the last entry.
+    /// Position in the log of the last entry.
     pub position: u64,
 }
 
 impl LogPlace {
-    /// Returns true if this place has all entries of `other`.
+    /// Returns true if both positions are in the same log, and `other` is not later than `self`.
     const fn includes(self, other: Self) -> bool {
         self.chain == other.chain && self.position >= other.position
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the text that `Display` writes.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (chain, position) = text.split_once('-')?;
         Some(Self { chain: u64::from_str_radix(chain, 16).ok()?, position: position.parse().ok()? })
@@ -38,13 +39,15 @@ impl fmt::Display for LogPlace {
 
 #[derive(Clone, Copy, Debug)]
 struct LogProgress {
-    /// Entries after this place have had no effect on this node.
+    /// Entries after this position have had no effect on this node. Entries before it may have had
+    /// some.
     begun: LogPlace,
-    /// All entries up to this place have their full effect on this node.
+    /// All entries up to this position have their full effect on this node.
     done: LogPlace,
 }
 
-/// How far this node has applied the purge log. A node without `fleet.engine` follows no log.
+/// The position up to which this node has applied the fleet's purge log. A node without
+/// `fleet.engine` has no log.
 #[derive(Debug, Default)]
 pub struct FollowedLog(RwLock<Option<LogProgress>>);
 
@@ -69,14 +72,16 @@ impl FollowedLog {
         self.set(LogProgress { begun: place, done: place });
     }
 
-    /// Returns the place to tell another node with a response whose look-up begins now.
+    /// Returns the log position that this node sends along with a response to another node. The
+    /// look-up of the response must begin after this call.
     pub(crate) fn done(&self) -> Option<LogPlace> {
         self.get().map(|followed| followed.done)
     }
 
-    /// Returns true if this node may keep a copy of a response. `told` is the place that the
-    /// other node had reached before its look-up. The caller must have the stamp of the copy
-    /// already: purges after the stamp affect the copy.
+    /// Returns true if this node may keep a copy of another node's response. `told` is the log
+    /// position that the other node had reached before its look-up. The caller must have set the
+    /// stamp (last purge number) of the copy before this call, so that later purges affect the
+    /// copy.
     pub(crate) fn may_copy(&self, told: Option<LogPlace>) -> bool {
         match (self.get(), told) {
             (None, _) => true,

@@ -1,7 +1,7 @@
 //! Encodes and decodes the purge journal, the file that makes purges survive a restart. Each block
-//! is appended to the file twice, so that damage to one copy loses nothing. A block at the end of
-//! the file that is incomplete was never acknowledged, so the reader ignores it. Damage before the
-//! end may have lost purges. The whole cache is then unusable.
+//! is appended to the file twice, so that damage to one copy loses nothing. An incomplete block at
+//! the end of the file belongs to purges that were never acknowledged, so the reader ignores it.
+//! Damage before the end may have lost purges. In that case, the whole cache is unusable.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -15,7 +15,7 @@ const PAGE_BYTES: usize = 4096;
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
 /// Size in bytes of a block's header. The fields of the header in order, with their sizes in bytes:
 /// checksum 8, magic 8, era 8, latest 8, block number 4, count of rules 4, set 8, place 8. `latest`
-/// is the number of the last purge.
+/// is the number of the last purge. [`Series`] describes `era`, `set` and `place`.
 const HEADER_BYTES: usize = 56;
 /// Size in bytes of an encoded rule. The fields of [`Rule`] in order, with their sizes in bytes:
 /// scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
@@ -31,8 +31,8 @@ const ANY_VERSION: &[u8] = b"foxypur";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     /// Random number that foxy draws when it creates a journal. Each stored response contains the
-    /// number of the journal that was in use at its fetch. The cache does not use a response with
-    /// another number, because purges of this journal may not have reached the response.
+    /// `era` of the journal that was in use when its fetch began. The cache does not use a response
+    /// with another `era`, because the purges in this journal may not have affected the response.
     pub era: u64,
     /// Random number of a set of stores that are used together, for example on several disks. If
     /// the operator replaces one store of the set, foxy draws a new number.
@@ -82,8 +82,8 @@ impl fmt::Display for Unreliable {
     }
 }
 
-/// Appends blocks with `rules` to `out`. The first block has the number `first`. Without rules,
-/// appends one block without rules. Returns the number of the next block.
+/// Appends blocks with `rules` to `out`. If `rules` is empty, appends one empty block. The first
+/// appended block has the number `first`. Returns the number for the next block.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -169,17 +169,17 @@ fn take(entry: &[u8]) -> Option<Rule> {
     Some(Rule { order: Order { scope, strength, at: WallTime(number(16)?) }, moment: number(8)? })
 }
 
-/// Writes a purge without a number in the form of a rule.
+/// Encodes a purge that has no number yet, in the form of a rule.
 pub fn write_order(order: &Order, out: &mut [u8; ORDER_BYTES]) {
     put(&Rule { order: *order, moment: 0 }, out);
 }
 
-/// Reads a purge that `write_order` wrote. Returns `None` if its kind is unknown.
+/// Decodes a purge that `write_order` encoded. Returns `None` if its kind is unknown.
 pub fn read_order(bytes: &[u8]) -> Option<Order> {
     take(bytes).map(|rule| rule.order)
 }
 
-/// A valid block of the purge journal, with its purges still encoded.
+/// A valid block of the purge journal. Its purges are still encoded.
 struct Sound<'a> {
     series: Series,
     latest: u64,

@@ -1,4 +1,4 @@
-//! Tests that journals are read correctly if they are unchanged, cut off, damaged, or mixed from
+//! Tests that journals are read correctly, whether they are intact, cut off, damaged, or mixed from
 //! two journals.
 
 use super::*;

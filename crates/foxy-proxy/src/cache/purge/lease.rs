@@ -1,12 +1,13 @@
-//! The lease of a node in a fleet. Only within its lease may the node serve stored responses
-//! without validation, because only then do other nodes wait until it has applied a purge.
+//! The lease of a node in a fleet. While a node has a lease, the other nodes wait until it has
+//! applied a purge. So only a node with a lease may serve stored responses without validation.
 
 use foxy_base::{Instant, clock};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NO_FLEET: u64 = u64::MAX;
 
-/// The end of a lease, on the clock since boot. A node without `fleet.engine` needs no lease.
+/// The end of a node's lease, on a clock that starts at boot. A node without `fleet.engine` needs
+/// no lease.
 #[derive(Debug)]
 pub struct PurgeLease(AtomicU64);
 

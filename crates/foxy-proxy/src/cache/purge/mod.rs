@@ -43,8 +43,8 @@ pub struct Stamp {
     pub moment: u64,
 }
 
-/// All purges up to this number were compared with a stored response, and none affects it. They are
-/// not compared again.
+/// The number of a purge. All purges up to this number were compared with a stored response, and
+/// none of them affects it. They are not compared again.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -64,8 +64,8 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// Creates the list of the purges `rules`. `era` is the random number of the purge journal, and
-    /// `latest` the number of the last purge.
+    /// Creates the book of the purges `rules`. `era` is the random number of the purge journal, and
+    /// `latest` is the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -89,12 +89,12 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Returns the lease of this node. A node without `fleet.engine` needs none.
+    /// Returns the lease of this node. A node without `fleet.engine` needs no lease.
     pub const fn lease(&self) -> &PurgeLease {
         &self.lease
     }
 
-    /// Returns how far this node has applied the purge log of its fleet.
+    /// Returns the position up to which this node has applied the purge log of its fleet.
     pub const fn followed(&self) -> &FollowedLog {
         &self.followed
     }
@@ -150,7 +150,7 @@ impl PurgeBook {
     }
 
     /// Returns true if a purge after `begun` may affect the response of a fetch of `url` that is in
-    /// progress. Without a lease, an unknown purge may.
+    /// progress. A node without a lease may not know all purges, so the result is then true.
     pub(crate) fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         let may_touch = || {
             let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -233,7 +233,7 @@ pub trait PurgeKeeper: Send + Sync {
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
-/// The list of the purges that apply now, and the code that adds a purge to the list and makes it
+/// The book of the purges that apply now, and the keepers that add purges to it and make them
 /// durable.
 #[derive(Clone)]
 pub struct Purges {
@@ -246,8 +246,8 @@ pub struct Purges {
 }
 
 impl Purges {
-    /// Purges all `scopes` on all nodes, and waits until the purge would survive a crash. Returns
-    /// the number of the last purge.
+    /// Purges all `scopes` on all nodes, and waits until the purges are durable. Returns the number
+    /// of the last purge.
     pub(crate) async fn purge(
         &self,
         scopes: &[Scope],
@@ -313,12 +313,13 @@ pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
 }
 
 impl Stored {
-    /// Records `begun`, the number of the last purge before the fetch of this response.
+    /// Sets the stamp of the response: the number of the last purge before its fetch began.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }
 
-    /// Returns a copy of the response that must be validated before it answers, without exception.
+    /// Returns a copy of the response that the proxy must validate before it serves the copy. No
+    /// exception for stale responses applies to the copy.
     pub fn in_doubt(&self, doubt: PurgeDoubt) -> Self {
         let mut copy = Self { doubt: Some(doubt), ..self.clone() };
         copy.control.no_cache = true;

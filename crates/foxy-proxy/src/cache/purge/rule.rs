@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 /// Length in bytes of the longest URL prefix or tag that a purge accepts.
 pub const MAX_NAME_BYTES: usize = 4096;
 
-/// The stored responses to which a purge applies.
+/// The stored responses that a purge affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The responses of one URL, with all its variants.
@@ -51,8 +51,9 @@ pub enum Strength {
     Soft,
     /// The response is removed.
     Hard,
-    /// The response stays, but no exception permits it to answer before it is validated. Only a
-    /// node of a fleet uses this, if it may have missed purges.
+    /// The response stays, but the proxy must validate it before it serves it. No exception for
+    /// stale responses applies. Only a node of a fleet that may have missed purges uses this
+    /// effect.
     Doubt,
 }
 
@@ -182,8 +183,8 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// Returns the URL in the text of a cache key. The key of a variant has more text after the URL,
-/// which this function leaves out.
+/// Returns the URL at the beginning of the text of a cache key. In the key of a variant, more text
+/// follows the URL.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
@@ -193,7 +194,7 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
     Site(xxh3_64(site_text(text)))
 }
 
-/// Returns the site of a cache key without its port: the scheme and host of its URL at any port.
+/// Returns the site of a cache key for all ports: the scheme and host of its URL, without the port.
 pub(crate) fn host_of(text: &[u8]) -> Site {
     let site = site_text(text);
     let port = site.iter().rposition(|byte| matches!(byte, b':' | b']'));
@@ -213,8 +214,8 @@ impl Scope {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
 
-    /// Returns the scope of the URL to which a key belongs. `key` may be the key of a variant or
-    /// part.
+    /// Returns the scope of a purge that affects the URL to which a key belongs. `key` may be the
+    /// key of a variant or of a partial response.
     pub(crate) fn url_of(key: &CacheKey) -> Self {
         let url = url_of(&key.text);
         if url.len() == key.text.len() {
@@ -225,12 +226,12 @@ impl Scope {
     }
 
     /// Returns the scope of all responses with this tag. Tags are case-insensitive, because some
-    /// origins do not always write a tag in the same case.
+    /// origins write the same tag sometimes in upper case and sometimes in lower case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }
 
-    /// Returns whether a purge of this scope applies to a response that was stored before.
+    /// Returns whether a purge with this scope affects a response that was stored before the purge.
     pub(crate) fn covers(self, stored: &Stored) -> bool {
         let url = url_of(&stored.key);
         match self {

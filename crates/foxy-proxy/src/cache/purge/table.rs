@@ -1,8 +1,8 @@
 //! The purges in force, in a table of limited size. The table does no IO.
 //!
-//! A purge never expires. If the table has too many purges, the oldest purges are widened. A purge
-//! of a URL or prefix becomes a purge of its site. A purge of a tag or site becomes a purge of
-//! everything. A widened purge removes more responses than requested, never fewer.
+//! A purge never expires. If the table has too many purges, it widens the oldest purges: a purge of
+//! a URL or prefix becomes a purge of its whole site. A purge of a tag or site becomes a purge of
+//! everything. A widened purge removes more responses than the operator requested, never fewer.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength, host_of, site_of};
 use crate::core::PurgeDoubt;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The effect of all purges on a stored response.
+/// The effect of all purges together on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Untouched,
@@ -20,19 +20,19 @@ pub enum Verdict {
     Stale {
         since: WallTime,
     },
-    /// Nobody knows whether a purge affects the response.
+    /// This node does not know whether a purge affects the response.
     InDoubt(PurgeDoubt),
     Gone,
 }
 
-/// Largest number of purge rules of each kind. If a kind exceeds its limit, its oldest rules are
-/// widened.
+/// Largest number of purge rules of each kind. If a kind exceeds its limit, the table widens the
+/// oldest rules of this kind: they then affect more responses.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub urls: usize,
     pub tags: usize,
-    /// Number of prefixes. This limit is low, because a look-up computes a hash for each length
-    /// that a prefix in the table has.
+    /// Largest number of purged prefixes. This limit is low, because a look-up computes one hash
+    /// for each different length of a prefix in the table.
     pub prefixes: usize,
     pub sites: usize,
 }
@@ -139,8 +139,8 @@ impl PurgeTable {
         }
     }
 
-    /// Drops the purges before `moment`, because a hard purge of everything at `moment` includes
-    /// them.
+    /// Drops the purges before the purge number `moment`. They are superfluous, because the purge
+    /// `moment` is a hard purge of everything.
     fn drop_older_than(&mut self, moment: u64) {
         self.urls.retain(|_, (_, marks)| marks.newest() > moment);
         self.tags.retain(|_, marks| marks.newest() > moment);
@@ -185,7 +185,7 @@ impl PurgeTable {
         half.into_iter().for_each(|(_, marks)| self.all.join(marks));
     }
 
-    /// Returns the newest purges that apply to a URL. Purges of tags are left out.
+    /// Returns the newest soft and hard purge that apply to a URL. Ignores purges of tags.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
         if !self.sites.is_empty() {
@@ -209,7 +209,7 @@ impl PurgeTable {
         marks
     }
 
-    /// Decides how the purges after `begun` affect a response to `url`.
+    /// Decides how the purges with numbers above `begun` affect a response of `url` with `tags`.
     pub fn judge(&self, url: &[u8], tags: impl IntoIterator<Item = u128>, begun: u64) -> Verdict {
         let mut marks = self.of_url(url);
         if self.newest_tag > begun {
@@ -227,8 +227,8 @@ impl PurgeTable {
         }
     }
 
-    /// Returns true if a purge after `begun` may affect the response of a fetch of `url` that is in
-    /// progress. The tags of this response are not known yet.
+    /// Returns true if a purge with a number above `begun` may affect the response of a fetch of
+    /// `url` that is in progress. The tags of this response are not known yet.
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }

@@ -1,5 +1,5 @@
-//! The two ends of a client's connection. Connections to origins can name the client to the origin,
-//! or use the client's address as their own.
+//! The two addresses of a client's connection. A connection to an origin can name the client to the
+//! origin, or can use the client's address as its source address.
 
 use crate::core::places::ClientBlock;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 pub struct ClientEnds {
     /// The client's address.
     pub client: SocketAddr,
-    /// The address to which the client connected, if it matters.
+    /// The address to which the client connected. `None` if the address has no influence on
+    /// connections to origins.
     pub reached: Option<SocketAddr>,
 }
 
@@ -18,8 +19,8 @@ impl ClientEnds {
         self.client.ip().into()
     }
 
-    /// Returns the client alone, without its port. Connections that differ only in ports are equal
-    /// then.
+    /// Returns only the client's address, without its port. So two connections of the same client
+    /// compare as equal.
     pub(crate) fn without_ports(self) -> Self {
         Self { client: SocketAddr::new(self.client.ip(), 0), reached: None }
     }

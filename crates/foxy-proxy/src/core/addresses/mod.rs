@@ -1,4 +1,4 @@
-//! Addresses of clients, and their use towards origins.
+//! Addresses of clients, and the use of these addresses for connections to origins.
 
 pub mod client_ends;
 pub mod proxy_header;

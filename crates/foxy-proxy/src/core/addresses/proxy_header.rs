@@ -25,7 +25,7 @@ const PROXY: u8 = 0x21;
 const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 
-/// The version of the headers that the servers of an origin receive.
+/// The version of the PROXY protocol header that foxy sends to the servers of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderVersion {
     /// Version 1: a line of text.
@@ -64,8 +64,8 @@ pub(crate) fn header(version: HeaderVersion, ends: Option<ClientEnds>) -> Vec<u8
     }
 }
 
-/// Both addresses of a header are of the same family. So an IPv4 address beside an IPv6 address is
-/// written as IPv6.
+/// Converts an IPv4 address to IPv6. Both addresses in a header must be of the same family, so the
+/// header writes an IPv4 address beside an IPv6 address as IPv6.
 fn six(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -73,7 +73,7 @@ fn six(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The address of the client, as the header of the balancer names it.
+/// The address of the client that a load balancer names in its PROXY header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
     Known(SocketAddr),
@@ -142,8 +142,8 @@ async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClien
     }
 }
 
-/// Returns the port of a client. Rejects port 0, because this code gives port 0 to clients of Unix
-/// sockets.
+/// Reads the port of a client. Returns `None` for port 0, because this code uses port 0 for clients
+/// of Unix sockets.
 fn port_of(bytes: &[u8]) -> Option<u16> {
     let port = bytes.iter().fold(0, |port, &byte| port << 8 | u16::from(byte));
     NonZeroU16::new(port).map(NonZeroU16::get)
@@ -153,7 +153,8 @@ fn port_of(bytes: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Returns the parsed header, and the bytes that follow it.
+    /// Parses the header at the beginning of `bytes`. Returns the client, and the bytes that
+    /// follow.
     async fn said(bytes: &[u8]) -> (Option<ProxiedClient>, Vec<u8>) {
         let mut stream = bytes;
         (read(&mut stream).await, stream.to_vec())

@@ -1,6 +1,6 @@
-//! Sockets with addresses of other machines (IP_TRANSPARENT of Linux). A listener accepts
-//! connections to any address. A connection can have any address as its source. The process needs
-//! the capability CAP_NET_ADMIN.
+//! Sockets with addresses of other machines (IP_TRANSPARENT of Linux). A transparent listener
+//! accepts connections to any address. A transparent connection can have any source address. The
+//! process needs the capability CAP_NET_ADMIN.
 
 use socket2::SockRef;
 use std::io;

@@ -52,7 +52,7 @@ enum Number {
     Length(Text),
 }
 
-/// The next element of the block that the decoder expects.
+/// The next element of the field block that the decoder expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockStep {
     Field,
@@ -64,12 +64,13 @@ enum BlockStep {
 /// Decoder state for the field blocks in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FieldBlocks {
-    /// Has an element for each entry of the dynamic table, newest first. The element is true if the
+    /// One element for each entry of the dynamic table, newest first. The element is true if the
     /// entry is a pseudo-field.
     recent: VecDeque<bool>,
     step: BlockStep,
     form: Form,
-    /// The number that is being decoded, or the number of unread bytes of the current string.
+    /// The value of the number that is being decoded, or the count of unread bytes of the current
+    /// string.
     number: usize,
     shift: u32,
     huffman: bool,
@@ -130,8 +131,8 @@ impl FieldBlocks {
         self.block(&bytes[..taken]);
     }
 
-    /// Returns whether the block begins with a pseudo-field or a regular field. The result is valid
-    /// once the whole block has been read.
+    /// Returns whether the block begins with a pseudo-field or a regular field. The caller must
+    /// first pass the whole block to this decoder.
     pub(crate) fn first(&self) -> FirstField {
         if self.first == Some(true) { FirstField::Pseudo } else { FirstField::Regular }
     }

@@ -1,4 +1,4 @@
-//! Tests that `FieldBlocks` finds the kind of the first field in hand-written HPACK blocks.
+//! Tests that `FieldBlocks` finds the kind of the first field in HPACK blocks written by hand.
 
 use super::*;
 use crate::core::frames::kind;

@@ -1,6 +1,6 @@
-//! Watches the HTTP/2 frames of a connection while their bytes pass. It finds frame boundaries (RFC
-//! 9113 §4.1), limits how many frames a peer may send, and finds the first field of trailers. The
-//! HTTP/2 library decodes the frames; this code changes no byte.
+//! Watches the HTTP/2 frames of a connection while their bytes pass. This code finds frame
+//! boundaries (RFC 9113 §4.1), limits how many frames a peer may send, and finds the first field of
+//! trailers. The HTTP/2 library decodes the frames; this code changes no byte.
 
 mod field_blocks;
 
@@ -97,7 +97,7 @@ impl FrameReader {
         Some(FrameEvent::Header(frame))
     }
 
-    /// Returns true if the last frame has passed completely.
+    /// Returns true if all bytes of the last frame have passed.
     pub(crate) const fn is_at_boundary(&self) -> bool {
         self.payload == 0
     }
@@ -112,7 +112,8 @@ const FRAME_PRICE: u64 = 64;
 pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
 pub(crate) const FRAMES_A_SECOND: u64 = 100;
 
-/// Number of extra frames that a peer may send for each request: a reset and a few window updates.
+/// Number of extra frames without message content that a peer may send for each request: a reset
+/// and a few window updates.
 pub(crate) const FRAMES_A_REQUEST: u64 = 4;
 
 /// Number of frames without message content that a peer may still send. The number grows with time.

@@ -8,10 +8,10 @@ use foxy_base::{Instant, WallTime, clock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Time in nanoseconds for which a bucket keeps its exemplar at least.
+/// Minimum time in nanoseconds for which a bucket keeps its exemplar.
 const PAUSE_AFTER_EXEMPLAR: u64 = 1_000_000_000;
-/// Pause in nanoseconds after a request without a trace. Meanwhile, no request of the bucket is
-/// searched for a trace.
+/// Pause in nanoseconds after a request that had no trace. During the pause, the proxy does not
+/// search other requests of the same bucket for a trace.
 const PAUSE_AFTER_SEARCH: u64 = 1_000_000;
 
 /// The id of a trace: 32 hexadecimal digits.
@@ -19,20 +19,20 @@ const PAUSE_AFTER_SEARCH: u64 = 1_000_000;
 pub struct TraceId([u8; 32]);
 
 impl TraceId {
-    /// Reads the id from the field `traceparent`. Returns `None` if the field is malformed, or if
-    /// its sender does not record the trace.
+    /// Reads the trace id from the value of the request field `traceparent`. Returns `None` if the
+    /// value is malformed, or if its sender does not record the trace.
     pub fn of(traceparent: &[u8]) -> Option<Self> {
         let parent = Traceparent::of(traceparent).filter(|parent| parent.flags() & 1 == 1)?;
         parent.trace_digits().as_bytes().try_into().map(Self).ok()
     }
 
-    /// Returns the digits.
+    /// Returns the trace id as 32 hexadecimal digits.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
-/// A request, as an example of the requests in a bucket.
+/// One request as an example of all requests in a histogram bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exemplar {
     /// The trace of the request.
@@ -45,7 +45,8 @@ pub struct Exemplar {
 
 /// The newest exemplar of each bucket of a histogram.
 pub(crate) struct Exemplars {
-    /// For each bucket, the earliest time at which a request is searched for a trace id again.
+    /// For each bucket, the earliest time at which the proxy searches a request for a trace id
+    /// again.
     due: [AtomicU64; BUCKETS],
     found: Mutex<[Option<Exemplar>; BUCKETS]>,
 }

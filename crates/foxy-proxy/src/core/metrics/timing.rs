@@ -11,7 +11,7 @@ const LONGEST: u64 = (1 << 36) - 1;
 /// The buckets end at these powers of two in µs: from 16 µs to 67 s.
 const POWERS: RangeInclusive<u32> = 4..=26;
 
-/// Number of buckets, with the last bucket, which has no end.
+/// Number of buckets, including the last bucket, which has no upper end.
 pub const BUCKETS: usize = (*POWERS.end() - *POWERS.start() + 2) as usize;
 
 /// Durations of events, such as requests.
@@ -68,7 +68,7 @@ impl Durations {
         self.buckets.iter().sum()
     }
 
-    /// Returns the sum of all durations.
+    /// Returns the sum of all durations added so far.
     pub fn total(&self) -> Duration {
         Duration::from_micros(self.micros)
     }

@@ -1,19 +1,20 @@
 //! The request field `traceparent`, with which clients take part in distributed tracing (W3C Trace
 //! Context).
 
-/// Name of the field.
+/// Name of the request field.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
-/// Length of the known part of the field: `version-trace-span-flags`.
+/// Length in bytes of a field value of version 00: `version-trace-span-flags`. Values of later
+/// versions may be longer.
 const LENGTH: usize = 55;
 
-/// A valid value of the field.
+/// The first 55 bytes of a valid field value: `version-trace-span-flags`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traceparent([u8; LENGTH]);
 
 impl Traceparent {
-    /// Reads the field. Returns `None` if it is malformed. A later version of the field may be
-    /// longer.
+    /// Reads a field value. Returns `None` if the value is malformed. Ignores what a later version
+    /// of the standard adds after the flags.
     pub fn of(field: &[u8]) -> Option<Self> {
         let text: [u8; LENGTH] = field.get(..LENGTH)?.try_into().ok()?;
         let is_right = |(at, byte): (usize, &u8)| match at {
@@ -30,7 +31,7 @@ impl Traceparent {
         (is_well_formed && ends && read.trace() != 0 && read.span() != 0).then_some(read)
     }
 
-    /// Returns the known part of the field.
+    /// Returns the first 55 bytes of the field value: `version-trace-span-flags`.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

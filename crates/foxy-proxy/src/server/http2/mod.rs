@@ -32,8 +32,8 @@ use tokio::time::{Instant, timeout};
 /// Number of streams that a client may have open on one connection.
 const MAX_STREAMS: u32 = 100;
 
-/// Number of requests that may be in progress on one connection. A request may continue for some
-/// time after the client has reset its stream.
+/// Number of requests that may be in progress on one connection. This is more than [`MAX_STREAMS`],
+/// because a request may continue for some time after the client has reset its stream.
 const MAX_REQUESTS: u32 = 2 * MAX_STREAMS;
 
 /// Number of bytes that the heads of all requests in progress on one connection may have together,
@@ -54,8 +54,9 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Largest number of waiting streams that the client has reset before the proxy accepted their
-/// requests. One more such stream closes the connection (CVE-2023-44487).
+/// A waiting stream is a stream whose request the proxy has not accepted yet. Up to this number of
+/// waiting streams may be reset by the client. One more reset closes the connection
+/// (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
 /// Largest number of streams on a connection that the proxy resets because the client violated the
@@ -152,8 +153,8 @@ impl OpenStream {
         &self.streams.wire
     }
 
-    /// Notes that the client reset this stream. If the client resets too often, its connection
-    /// closes.
+    /// Notes that the client reset this stream. If the client resets streams too often, its
+    /// connection closes.
     pub(crate) fn given_up(&self) {
         if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
             self.wire().flood_notice.notify_one();
@@ -242,7 +243,7 @@ fn builder(limits: &Limits) -> Builder {
 
 type Respond = h2::server::SendResponse<Bytes>;
 
-/// A connection with its HTTP/2 library. Sends the frames of a turn in one write.
+/// A connection with its HTTP/2 library. Sends all frames that are ready in one write.
 struct Frames<'a> {
     connection: Connection<WatchedIo<'a>, Bytes>,
     gatherer: Rc<RefCell<FrameGatherer<'a>>>,
