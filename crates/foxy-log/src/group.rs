@@ -1,5 +1,6 @@
-//! Counts transactions in groups: requests, hit ratios, bytes and durations. An entry counts with
-//! its weight, so that the numbers of a sampled log estimate the whole traffic.
+//! Counts transactions in groups: requests, hit ratios, bytes and durations. The weight of an entry
+//! is the number of requests that it stands for. An entry counts with its weight, so that the
+//! numbers of a sampled log estimate the whole traffic.
 
 use crate::field::{Field, FieldKind, Get};
 use crate::histogram::Histogram;

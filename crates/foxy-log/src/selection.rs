@@ -44,7 +44,7 @@ pub struct Selector {
 /// ring stores with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// The reason why the log keeps the transaction.
+    /// The reason why the ring keeps the transaction.
     pub kept: Kept,
     /// Number of transactions that the transaction stands for.
     pub weight: u32,
@@ -94,8 +94,8 @@ impl Selector {
         Some(Selected { kept, weight, seen: self.seen.get(), lost: self.lost.get() })
     }
 
-    /// Notes whether the selected transaction is in the log. If not, the next entry reports the
-    /// loss.
+    /// Notes whether the ring has the selected transaction. If it was lost, the next entry in the
+    /// ring reports the loss.
     pub fn note(&self, is_written: bool) {
         if is_written {
             self.seen.set(0);

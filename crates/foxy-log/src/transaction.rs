@@ -48,8 +48,8 @@ pub enum Text {
 /// Number of texts of a transaction.
 pub const TEXTS: usize = Text::Traceparent as usize + 1;
 
-/// The reason why a log has a transaction. An access log has all of them, and a ring (log file of
-/// fixed size) has a selection.
+/// The reason why a log has a transaction. An access log has all transactions, and a ring (log file
+/// of fixed size) has a selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kept {
     /// The log has every transaction.
@@ -97,7 +97,8 @@ pub struct Transaction<'a> {
     pub origin_ttfb: Option<u64>,
     /// Microseconds from the request to the start of the fetch. 0 if another request started it.
     pub origin_start: Option<u64>,
-    /// Microseconds of the fetch in which foxy waited for a connection. 0 if it was open already.
+    /// Microseconds of the fetch in which foxy waited for a connection. 0 if a connection was open
+    /// already.
     pub origin_connect: Option<u64>,
     /// The reason why the log has this transaction.
     pub kept: Kept,

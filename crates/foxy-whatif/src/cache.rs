@@ -119,7 +119,7 @@ impl MiniatureCache {
         self.vacant.push(entry);
     }
 
-    /// Keeps only the keys that a lower sampling rate also takes.
+    /// Removes the keys that the lower sampling rate `rate` does not take.
     pub fn thin(&mut self, rate: SampleRate) {
         let old = std::mem::replace(self, Self::new(self.settings, rate));
         let Self { mut policy, keys, has_evicted, .. } = old;

@@ -25,7 +25,7 @@ impl Estimate {
 /// The hits that a cache would have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The size in relation to the present size.
+    /// The size of the simulated cache divided by the size of the present cache.
     pub factor: f64,
     /// The replacement policy.
     pub policy: PolicyName,

@@ -37,10 +37,10 @@ pub struct Tier {
     pub object_limit: u64,
 }
 
-/// The sizes of a curve, in relation to the present size.
+/// The cache sizes of a curve, as multiples of the present size.
 pub const FACTORS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
-/// The place of the present size in [`FACTORS`].
+/// Index of the present size in [`FACTORS`].
 const PRESENT: usize = 2;
 
 /// The estimator checks its memory use each time it has taken this many sampled requests.

@@ -20,7 +20,8 @@ fn request(url: u32, size: u64, seed: u64) -> SampledRequest<'static> {
     SampledRequest { key_hash, host: "a.test", size, sent: size, may_hit: true, may_store: true }
 }
 
-/// Feeds all look-ups to an estimator. Thins the sample at the start by `halvings`.
+/// Feeds all look-ups to an estimator. Halves the sampling rate `halvings` times before the first
+/// look-up.
 fn estimated(lookups: &Lookups, tier: Tier, halvings: u8, seed: u64) -> (Vec<Point>, Estimator) {
     let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
     let mut estimator = Estimator::new(tier, &others, PLENTY);

@@ -48,7 +48,7 @@ impl GroupSums {
         }
     }
 
-    /// Returns the sum of both values.
+    /// Returns the sum of `self` and `other`, separately for each group.
     pub fn with(&self, other: &Self) -> Self {
         let mut all = self.clone();
         all.total.add(other.total);

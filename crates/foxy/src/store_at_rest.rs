@@ -26,7 +26,7 @@ pub enum Unopened {
 }
 
 impl Unopened {
-    /// Returns the failure of a command that shows the store in this file.
+    /// Returns the error of a command that displays a store, with the path of the store's file.
     pub fn failure(self, file: &StoreFile) -> Failure {
         match self {
             Self::Refused(error) => refusal(&file.path, Refused::Unusable(error)),
@@ -37,7 +37,7 @@ impl Unopened {
     }
 }
 
-/// Says that the next start empties the store.
+/// Returns the text that tells the user that the next start empties the store, and why.
 pub fn emptied(reason: AnewReason) -> String {
     format!("the next start empties the store, because {reason}")
 }

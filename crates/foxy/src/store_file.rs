@@ -169,8 +169,8 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Passes each record of a webcosm store that a get would find to `take`. Calls `progress` with
-    /// the number of bytes read so far.
+    /// Passes records of a webcosm store to `take`: each record that a get would find. Calls
+    /// `progress` with the number of bytes read so far.
     pub fn list(
         &self,
         progress: &mut dyn FnMut(u64),

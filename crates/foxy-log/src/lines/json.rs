@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 type Member<'a> = Option<Cow<'a, str>>;
 
-/// The members of a line. Lines of older versions of foxy lack some.
+/// The members of the JSON object on a line. Lines of older versions of foxy lack some members.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]

@@ -100,7 +100,7 @@ pub enum QueryFault {
     NoValue,
     /// A field, `not` or `(` must be here.
     NoCondition,
-    /// `and`, `or` or the end must be here.
+    /// `and`, `or` or the end of the query must be here.
     NoConnective(String),
     /// This parenthesis has no partner.
     Unclosed,

@@ -93,7 +93,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Passes each transaction from the time `since` on to `take` that no earlier call has passed.
+    /// Passes to `take` each transaction that ended at `since` or later, and that no earlier call
+    /// has passed.
     pub fn poll(
         &mut self,
         ring: &Ring,

@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of length and checksum.
 const FRAME: usize = 8;
-/// Bytes of the numbers: eight of 8 bytes, three of 4 bytes, the status, the reason, padding.
+/// Bytes of a record's numbers: eight numbers of 8 bytes, three of 4 bytes, then the status, the
+/// reason and padding.
 const NUMBERS: usize = 8 * 8 + 3 * 4 + 4;
 const TEXTS_AT: usize = FRAME + NUMBERS + TEXTS * 2;
 /// Longest text in bytes. Longer texts are cut.

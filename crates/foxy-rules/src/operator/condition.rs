@@ -30,7 +30,7 @@ pub struct Conditions {
     pub ports: Vec<PortRange>,
     /// Patterns for the whole path, without the query.
     pub paths: Vec<Pattern>,
-    /// Regular expressions. One matches if it matches a part of the URL.
+    /// Regular expressions, of which at least one must match a part of the URL.
     pub urls: Vec<UrlPattern>,
     /// Parameters that the query contains.
     pub query: Vec<NamedPattern>,

@@ -1,4 +1,4 @@
-//! The effects of a rule.
+//! The effects of an operator's rule on requests, on the cache key and on stored responses.
 
 use super::limit::{Bandwidth, RequestRate};
 use super::path::Rewrite;

@@ -104,7 +104,7 @@ fn text(status: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Returns lines about hits and purges.
+/// Returns lines with the hit ratios of this node and of the owners, and with the counts of purges.
 fn summary(status: &Value) -> String {
     let percent = |key: &str| {
         let ratio = status[key].as_f64();

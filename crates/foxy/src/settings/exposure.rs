@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 /// Returns why foxy refuses to start with a listener at `address`, which other machines can reach.
 /// Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no such
-/// setting, because it reaches only its own origins. A listener for TLS needs none if it requires
+/// setting, because it reaches only its own origins. Nor does a listener for TLS that requires
 /// certificates of clients.
 pub fn refusal(settings: &Settings, address: impl Display, is_tls: bool) -> Option<String> {
     let is_client_rule = serve_named_clients_alone(&settings.rules);

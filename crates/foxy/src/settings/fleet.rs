@@ -65,19 +65,22 @@ fn check_engine(text: &str) -> Result<(), String> {
     checked.map(|_| ()).map_err(|error| format!("{error}; {remedy}"))
 }
 
-/// Without the feature, foxy refuses every fleet later.
+/// Accepts every URL. Without the cargo feature `fleet`, foxy later refuses all settings of a
+/// fleet.
 #[cfg(not(feature = "fleet"))]
 fn check_engine(_: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Without the feature, foxy refuses every fleet later.
+/// Accepts every text. Without the cargo feature `fleet`, foxy later refuses all settings of a
+/// fleet.
 #[cfg(not(feature = "fleet"))]
 pub fn member(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Without the feature, foxy refuses every fleet later.
+/// Accepts every text. Without the cargo feature `fleet`, foxy later refuses all settings of a
+/// fleet.
 #[cfg(not(feature = "fleet"))]
 pub fn member_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
@@ -104,8 +107,8 @@ impl FleetChapter {
     }
 }
 
-/// Returns a complaint if settings of a fleet need a missing setting, or if the members make no
-/// fleet.
+/// Returns a complaint if settings of a fleet need a missing setting, or if the listed members
+/// cannot form a fleet.
 pub fn complaint(settings: &Settings, written: &Written) -> Option<Complaint> {
     let fleet = &settings.fleet;
     let needed = [

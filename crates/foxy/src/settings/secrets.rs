@@ -8,9 +8,9 @@ const HIDDEN: &str = "***";
 /// If a name contains one of these texts, its value is secret.
 const SECRET_NAMES: [&str; 9] =
     ["auth", "cookie", "credential", "key", "passw", "secret", "session", "signature", "token"];
-/// Names of secrets without such a text.
+/// Names of secret fields and parameters that contain none of these texts.
 const OTHER_SECRET_NAMES: [&str; 1] = ["sig"];
-/// Names that are not secrets, although they contain such a text.
+/// Names that are not secrets, although they contain one of these texts.
 const OPEN_NAMES: [&str; 2] = ["surrogate-key", "sec-websocket-key"];
 
 /// Returns whether the value of a field or query parameter of this name is secret.

@@ -1,7 +1,7 @@
-//! Texts of conditions that the conversions of several programs share: patterns for literal texts,
-//! and parts of regular expressions for URLs.
+//! Builds the texts of conditions for all importers: patterns for literal texts, and parts of
+//! regular expressions for URLs.
 
-/// The beginning of an expression that matches whole URLs: scheme and host.
+/// The beginning of a regular expression for whole URLs. It matches the scheme and the host.
 pub const SITE: &str = "^[a-z]+://[^/]+";
 
 /// Returns the prefix of a pattern or expression: `(?i)` if it ignores the case of letters.

@@ -17,11 +17,12 @@ struct DraftPart {
 #[derive(Debug)]
 enum DraftContent {
     Setting(&'static str, Value),
-    /// An entry of `[[rule]]` or `[[origin]]`. The text is the key of the list.
+    /// An entry of `[[rule]]` or `[[origin]]`. The text is the name of the list: `rule` or
+    /// `origin`.
     Listed(&'static str, Table),
 }
 
-/// Keys that an entry of `[[rule]]` or `[[origin]]` writes first, in this order.
+/// Keys that stand first in an entry of `[[rule]]` or `[[origin]]`, in this order.
 const FIRST_KEYS: [&str; 4] = ["name", "when", "unless", "then"];
 
 /// The new configuration, under construction.
@@ -39,8 +40,8 @@ pub struct Original {
 }
 
 impl Original {
-    /// Returns the place and text for a leftover that no single line causes: the whole file, with
-    /// the subject `text`.
+    /// Returns the place and text for a leftover that concerns the whole file. `text` names its
+    /// subject, because the leftover has no line.
     pub fn file(text: &str) -> Self {
         Self { place: OriginalPlace { file: None, line: 0 }, text: text.to_owned() }
     }
@@ -206,9 +207,9 @@ impl DraftPart {
 }
 
 impl DraftContent {
-    /// Returns the reason for a leftover (directive that is not converted), if foxy cannot have
-    /// this content. Without a rule that denies or limits requests, foxy serves more than the
-    /// original.
+    /// Returns the reason for the leftover (directive that is not converted) if foxy refuses this
+    /// setting, rule or origin. If the content is a rule that denies or limits requests, foxy
+    /// serves more than the original without it.
     fn loss(&self, mistake: String) -> ImportReason {
         let Self::Listed("rule", rule) = self else { return ImportReason::Missing(mistake) };
         let effects = rule.get("then").and_then(Value::as_table);

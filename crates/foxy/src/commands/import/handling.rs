@@ -6,7 +6,7 @@ use super::report::ImportReason;
 /// Whether the import converts a directive, or why it does not.
 #[derive(Clone, Copy, Debug)]
 pub enum DirectiveHandling {
-    /// The code for a section, server or location finds and converts the directive.
+    /// The import converts the directive, in the code for its section, server or location.
     Read,
     /// foxy needs no setting for this directive. The text says what foxy does.
     NotNeeded(&'static str),

@@ -41,8 +41,8 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
 /// Numbers about the logs that the command has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
-    /// Number of all transactions in the time of the query, including transactions that the logs
-    /// left out.
+    /// Number of all transactions in the period of the query, including transactions of which the
+    /// logs have no entry.
     pub seen: u64,
     /// Number of entries that rings lack because a worker's buffer was full.
     pub lost: u64,
@@ -82,8 +82,8 @@ impl Counted {
     }
 }
 
-/// Passes the transactions that meet the query to `add`. Several threads read a large log, each
-/// with a value of its own. Returns the values in the order of the logs.
+/// Passes the transactions that match the query to `add`. Several threads may read a large log.
+/// Each thread adds to its own value from `begin`. Returns these values in the order of the logs.
 pub fn collect<T: Send>(
     sources: &[LogSource],
     query: &Query,

@@ -124,7 +124,8 @@ fn settings(
     Ok((settings, is_usual.then_some(folder)))
 }
 
-/// Returns a number that is equal for two runs whose proxies answer alike.
+/// Returns a hash of the settings, arguments and environment variables that decide about the
+/// proxy's answers. Only runs with the same hash share a store.
 fn terms(settings: &Settings, hosts: &[HostPattern], matches: &ArgMatches) -> u64 {
     const VARIABLES: [&str; 8] = [
         "http_proxy",
@@ -156,7 +157,8 @@ fn sibling(offer: &Offer) -> Result<Sibling, Failure> {
 
 #[derive(Default)]
 struct RunStore {
-    /// The locked folder of the store. `None` if the arguments name a store, or the run has none.
+    /// The locked folder of the store. `None` if the arguments name a store, or if this run caches
+    /// only in memory.
     locked: Option<Root>,
     /// The offer (file that shares the store) of this run.
     offered: Option<OwnOffer>,

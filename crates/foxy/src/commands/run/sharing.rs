@@ -9,15 +9,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The content of the file.
+/// The content of the file with the offer.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     pub process: u32,
     pub address: SocketAddr,
     /// Certificate, in PEM, of the authority with which the proxy intercepts TLS.
     pub authority: String,
-    /// The settings of the proxy that decide about its answers. Runs with other settings do not
-    /// use the proxy.
+    /// A hash of the settings that decide about the proxy's answers. A run whose hash differs does
+    /// not use this proxy.
     pub terms: u64,
 }
 

@@ -16,9 +16,11 @@ pub struct Tally {
     hits: AtomicU64,
     bytes: AtomicU64,
     hit_bytes: AtomicU64,
-    /// Number of requests that went through the proxy whose store this run shares.
+    /// Number of this run's requests that went through the proxy of another `foxy run`, because
+    /// that process has the store open.
     shared: AtomicU64,
-    /// Host of the proxy whose store this run shares.
+    /// Host of the proxy of the other `foxy run` that has the store open. `None` if this run has
+    /// its own store.
     sibling: Option<String>,
 }
 
@@ -40,7 +42,8 @@ impl AccessSink for Tally {
 }
 
 impl Tally {
-    /// Starts to count. `sibling` is the host of the proxy whose store this run shares.
+    /// Starts to count. `sibling` is the host of the proxy of another `foxy run` that has the store
+    /// open.
     pub fn new(sibling: Option<String>) -> Self {
         Self { sibling, ..Self::default() }
     }

@@ -1,5 +1,5 @@
-//! `foxy status`: shows the state of a running foxy on one screen. The figures come from two looks
-//! at its metrics.
+//! `foxy status`: shows the state of a running foxy on one screen. The command reads foxy's metrics
+//! twice, and computes rates from the difference.
 
 mod scrape;
 mod text;

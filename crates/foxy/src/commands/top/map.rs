@@ -1,11 +1,11 @@
-//! The disk map in small: a character for each segment, or for several.
+//! The map of a store's disk on a small screen: a character for each segment, or for several.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use serde_json::Value;
 
-/// Explains the characters.
+/// Explains the characters of the map to the user.
 pub const LEGEND: &str = "height: live data, ·: free, ◆: write position, ×: being evicted";
 /// Characters for the live share of sealed segments.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -13,7 +13,7 @@ const OPEN: char = '◆';
 const LEAVING: char = '×';
 const FREE: char = '·';
 
-/// The small map. `map` is the map for the dashboard.
+/// Draws the map of a store on a terminal. `map` is the JSON that the dashboard gets.
 pub struct SmallMap<'a> {
     pub map: &'a Value,
     pub has_colours: bool,
@@ -30,8 +30,8 @@ impl SmallMap<'_> {
         }
     }
 
-    /// Returns the character that stands for these cells. A segment that foxy writes or frees is
-    /// shown even if the other cells are sealed.
+    /// Returns the character for these segments of the store. A segment that foxy writes or evicts
+    /// determines the character, even if the other segments are sealed.
     fn character(&self, cells: &[Value]) -> char {
         let state = |cell: &Value| {
             let number = cell[1].as_u64().and_then(|number| usize::try_from(number).ok());

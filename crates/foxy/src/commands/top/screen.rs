@@ -19,7 +19,8 @@ const MAX_STORES: usize = 3;
 const OUTCOME_LINES: u16 = 9;
 const FOLDER_WIDTH: usize = 16;
 
-/// An outcome, with its new requests since the last look and their latencies in buckets.
+/// An outcome such as a hit, with its requests since the previous query of foxy and the histogram
+/// of their latencies.
 type GrownOutcome<'a> = ((f64, Vec<(f64, f64)>), &'a Value);
 
 pub struct Screen<'a> {
@@ -128,9 +129,9 @@ impl Screen<'_> {
         Line::from(vec![Span::styled(about, Style::new().bold()), state])
     }
 
-    /// Returns how many requests of an outcome have ended since the earlier look. Also returns the
-    /// histogram of their durations: the end of each bucket, and the number of requests up to this
-    /// end.
+    /// Returns how many requests of an outcome have ended since the previous query of foxy. Also
+    /// returns the histogram of their durations: the end of each bucket, and the number of requests
+    /// up to this end.
     fn grown(&self, outcome: &Value) -> (f64, Vec<(f64, f64)>) {
         let earlier = self.looks.earlier.as_ref().map(|look| values(&look.live["outcomes"]));
         let before = earlier.unwrap_or_default().iter().find(|it| it["name"] == outcome["name"]);

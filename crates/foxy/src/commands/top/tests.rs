@@ -11,7 +11,7 @@ fn outcome(name: &str, is_hit: bool, count: u64) -> Value {
         "buckets": [[0.002, count], [null, count]] })
 }
 
-/// Returns a look at a foxy that has answered `requests` requests by `seconds` after its start.
+/// Returns the data of a foxy that has answered `requests` requests by `seconds` after its start.
 fn look(seconds: u64, requests: u64) -> Look {
     let request = |elapsed: u64, path: &str| {
         let url = format!("http://a.test/{path}");

@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Number of looks whose rates the screen shows.
+/// Number of intervals whose request rates the screen shows.
 const MAX_RATES: usize = 60;
 /// Longest time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The data of a running foxy at one time.
+/// The data of a running foxy at one time, from one query (a look).
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// Counters, gauges and recent traffic.
@@ -22,16 +22,16 @@ pub struct Look {
     pub map: Option<(usize, Value)>,
 }
 
-/// The newest looks at a running foxy.
+/// The two newest looks (queries of a running foxy), and the rates of earlier intervals.
 #[derive(Debug, Default)]
 pub struct Looks {
     /// Address of the admin server.
     pub address: String,
     pub earlier: Option<Look>,
     pub last: Option<Look>,
-    /// Requests per second between the looks, oldest first.
+    /// Requests per second in each interval between two looks (queries of foxy), oldest first.
     pub rates: VecDeque<u64>,
-    /// The reason why the last look failed.
+    /// The reason why the last query of foxy failed. `None` if it succeeded.
     pub lost: Option<String>,
 }
 
@@ -54,14 +54,15 @@ impl Looks {
         }
     }
 
-    /// Returns the time between the earlier and the last look in seconds.
+    /// Returns the seconds between the two newest looks (queries of foxy).
     pub fn seconds(&self) -> Option<f64> {
         let time = |look: &Look| look.live["now_ms"].as_f64();
         let (earlier, last) = (time(self.earlier.as_ref()?)?, time(self.last.as_ref()?)?);
         Some(((last - earlier) / 1000.0).max(0.001))
     }
 
-    /// Returns the mean growth of a counter per second between the earlier and the last look.
+    /// Returns by how much a counter grew per second between the two newest looks (queries of
+    /// foxy).
     pub fn growth(&self, counter: &str) -> Option<f64> {
         let count = |look: &Look| look.live["counters"][counter].as_f64();
         let grown = count(self.last.as_ref()?)? - count(self.earlier.as_ref()?)?;
@@ -78,7 +79,7 @@ pub enum News {
     Stop,
 }
 
-/// Receives news from the threads that look and wait for signals.
+/// Receives news from two threads: one queries foxy, the other waits for signals.
 pub struct Watch(Receiver<News>);
 
 impl Watch {

@@ -21,7 +21,8 @@ use std::path::Path;
 /// memory suffices for a sample with all keys.
 const MEMORY_LIMIT: usize = 1 << 30;
 
-/// Makes the hashes of the sample independent of other hashes of the keys.
+/// Salt of the hash that selects the sampled keys. It makes this hash independent of other hashes
+/// of the keys.
 const SALT: u64 = 1;
 
 pub fn report(matches: &ArgMatches, path: &Path) -> Result<WhatIfReport, Failure> {

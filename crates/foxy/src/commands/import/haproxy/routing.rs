@@ -128,8 +128,8 @@ impl HaproxyImport {
         }
     }
 
-    /// Adds a rule that refuses the requests of `term`. Requests that an earlier `allow` line
-    /// matches (`allowed`) are exceptions of the rule.
+    /// Adds a rule that refuses the requests that `term` matches. Requests that an earlier `allow`
+    /// line matches (`allowed`) are exceptions of the rule.
     fn refusal(
         &mut self,
         term: &AccessTerm,

@@ -80,7 +80,8 @@ fn body(text: &str, may_cross: bool) -> Option<String> {
     while let Some(c) = chars.next() {
         match c {
             '\\' => match (chars.next()?, may_cross || in_class) {
-                // An escaped letter such as `\A` or `\Z` may be an anchor.
+                // Only these escaped letters are converted: others, such as `\A` or `\Z`, may be
+                // anchors.
                 (c @ ('d' | 'w' | 's' | 'b'), _) => out.extend(['\\', c]),
                 (c @ ('D' | 'W' | 'S'), true) => out.extend(['\\', c]),
                 (c @ ('D' | 'W' | 'S'), false) => {

@@ -15,7 +15,8 @@ pub type RequestZones = HashMap<String, RequestZone>;
 pub struct RequestZone {
     /// The rate for each client in foxy's form. `None` if the zone does not count clients.
     rate: Option<String>,
-    /// Number of rules that limit clients to this rate. nginx counts them together.
+    /// Number of foxy's rules that limit clients to this rate. nginx counts the requests of all
+    /// these rules together.
     rules: usize,
     original: Original,
 }
@@ -38,7 +39,8 @@ pub fn read_zone(line: &NginxDirective, zones: &mut RequestZones) {
     zones.insert(name.to_owned(), zone);
 }
 
-/// Reports the zones whose requests foxy counts in several rules.
+/// Reports each zone that became several rules, because foxy counts the requests of each rule
+/// separately.
 pub fn finish(draft: &mut ImportDraft, zones: &RequestZones) {
     for RequestZone { rules, original, .. } in zones.values().filter(|zone| zone.rules > 1) {
         let text = format!(

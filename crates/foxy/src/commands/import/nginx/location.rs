@@ -378,8 +378,8 @@ fn scope<'d>(
                 scope.other_paths.push(beginning(other));
                 scope.other_paths.extend(slashless(other).filter(|path| !is_listed(path)));
             }
-            // A longer prefix that is not firm (`^~`) may lie in the firm prefix, so that nginx
-            // tries the expression there.
+            // A prefix with `^~` is firm. A longer prefix without `^~` may lie inside a firm
+            // prefix. There, nginx tries the expression.
             (LocationPath::Prefix { prefix, firm: true }, LocationPath::Expression(_))
                 if !listed.iter().any(|inner| is_open_within(&inner.path, prefix)) =>
             {

@@ -191,7 +191,8 @@ impl NginxImport {
     }
 
     /// If servers for http and for https have the same hosts and different origins, foxy sends all
-    /// requests to the first origin. So a rule refuses the requests of the second.
+    /// requests to the first origin. So a rule refuses the requests that belong to the second
+    /// origin.
     fn refuse_crossed_origins(&mut self) {
         for second in 1..self.tables.len() {
             let is_crossed = (0..second).any(|first| {

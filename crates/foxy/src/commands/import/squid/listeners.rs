@@ -164,8 +164,9 @@ impl SquidListeners {
         }
     }
 
-    /// foxy has one `client-ca` for all its TLS listeners. So each of them asks for certificates of
-    /// the first authority.
+    /// Sets `client-ca` to the first authority that an `https_port` names. foxy has one `client-ca`
+    /// for all its TLS listeners, so the report lists each `https_port` with another authority or
+    /// none.
     fn client_authority(&self, draft: &mut ImportDraft) {
         let mut named = self.authorities.iter().filter_map(|(file, _)| file.as_ref());
         let Some(first) = named.next() else { return };

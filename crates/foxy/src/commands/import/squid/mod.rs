@@ -139,7 +139,8 @@ impl SquidImport<'_> {
         }
     }
 
-    /// Reports lists without an equivalent whose last line allows requests. Squid denies the rest.
+    /// Reports lists without an equivalent whose last line allows requests. Squid denies the
+    /// requests that no line matches.
     fn last_denials(&mut self) {
         let allows = |line: &&SquidLine| line.argument(0) == Some("allow");
         for line in self.last_denials.values().filter(allows) {

@@ -11,7 +11,7 @@ use super::acl::SquidAcls;
 const MOST_COMBINATIONS: usize = 200;
 
 /// Keys of conditions about the client or the single request. The choice of an upstream must not
-/// depend on them if responses may be cached.
+/// depend on these conditions if responses may be cached.
 const CLIENT_KEYS: [&str; 6] = ["client", "user", "method", "header", "days", "hours"];
 
 /// The answers of all lists to the requests that match a term, but no earlier term.
@@ -24,7 +24,8 @@ pub struct PeerChoice {
 /// The lines of a list, and its answer if it has no line.
 pub type ChoiceList<'l> = (Vec<&'l AccessLine>, bool);
 
-/// Returns the choices in order.
+/// Combines the answers of all lists. A request belongs to the first returned choice whose term
+/// matches the request.
 pub fn choices(acls: &SquidAcls, lists: &[ChoiceList<'_>]) -> Result<Vec<PeerChoice>, TermFlaw> {
     let mut all = vec![PeerChoice::default()];
     for (lines, default) in lists {

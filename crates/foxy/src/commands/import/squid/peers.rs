@@ -201,7 +201,8 @@ impl SquidPeers {
         self.add_rules(draft, rules);
     }
 
-    /// Returns a condition and an effect for each choice.
+    /// Returns a rule for each choice: the condition, and the effect that selects parents or the
+    /// direct way to the origin.
     fn rules_of_parents(&self, choices: Vec<PeerChoice>) -> Result<Vec<PeerRule>, TermFlaw> {
         let mut rules: Vec<PeerRule> = Vec::new();
         for PeerChoice { term, answers } in choices {
@@ -233,8 +234,8 @@ impl SquidPeers {
         Ok(rules)
     }
 
-    /// Sets `parent-fallback` so that requests without a rule go the way of the last rule, if this
-    /// is possible. Then that rule is not needed.
+    /// Removes the last rules if their effect can be foxy's behaviour for requests that no rule
+    /// matches. For this, sets `parent-fallback` if necessary.
     fn set_usual_way(
         &self,
         draft: &mut ImportDraft,

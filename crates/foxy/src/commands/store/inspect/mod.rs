@@ -34,9 +34,9 @@ struct Inspected<'a> {
     file: &'a StoreFile,
     copies: [CopyState; 2],
     superblock: Superblock,
-    /// The check of a webcosm store.
+    /// The result of the check of a webcosm store.
     report: Option<Box<Report>>,
-    /// The records of a store of another scheme that has segments.
+    /// The segments and records of a store whose scheme is not webcosm, but also has segments.
     placed: Option<Placed>,
     listed: Option<u32>,
 }
@@ -59,7 +59,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the contents of a store, or `None` if foxy has not used the store yet.
+/// Returns the contents of a store. `listed` is the segment whose records the user wants to see.
+/// Returns `None` if foxy has not used the store yet.
 fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Option<Inspected<'_>>, Failure> {
     let refused = |refused| refusal(&file.path, refused);
     let (copies, superblock) = match file.superblocks() {

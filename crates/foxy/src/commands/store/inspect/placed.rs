@@ -32,7 +32,7 @@ struct ListedRecord {
 }
 
 impl Placed {
-    /// Reads the segments of a store, and the records of a segment.
+    /// Reads the segments of a store, and the records of the segment `listed`.
     pub fn read(
         file: &StoreFile,
         superblock: &Superblock,
