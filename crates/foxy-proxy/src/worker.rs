@@ -63,31 +63,32 @@ pub(crate) struct Shared {
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     pub(crate) sample: Option<Arc<dyn AnswerSample>>,
-    /// Creates resolvers of host names.
+    /// Function that creates a resolver of host names.
     pub(crate) resolver: MakeResolver,
-    /// Set if the phase of the proxy is not [`Course::Serve`].
+    /// True if the phase of the proxy is not [`Course::Serve`].
     pub(crate) leaving: AtomicBool,
-    /// Takes idle connections after [`Course::Leave`].
+    /// Receives the idle connections when another process takes over ([`Course::Leave`]).
     pub(crate) heir: OnceLock<Heir>,
     pub(crate) places: Arc<Places>,
     /// Number of workers that were created so far.
     pub(crate) workers: AtomicU64,
 }
 
-/// Each worker has 2^48 numbers for its requests, which no other worker uses.
+/// Binary logarithm of the count of request numbers for each worker. No other worker uses the
+/// numbers of a worker.
 const REQUESTS_OF_WORKER: u32 = 48;
 
 impl Shared {
-    /// Whether another process takes over, or the proxy ends. New requests are then not answered
-    /// from the cache.
+    /// Returns true if another process takes over, or if the proxy ends. New requests are then not
+    /// answered from the cache.
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }
 
     /// Joins the flight of a URL, or starts a new flight. A flight is a fetch that several requests
     /// share. A request joins a flight if `fits` accepts the flight, and if no newer response of
-    /// the `variant` was stored after the flight began. `epoch` is the moment at which a new flight
-    /// begins.
+    /// the `variant` was stored after the flight began. `epoch` tells when a new flight would
+    /// begin.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -148,8 +149,7 @@ impl Worker {
         &self.shared.settings
     }
 
-    /// Gives an idle client connection to `heir`, which takes connections over after
-    /// [`Course::Leave`].
+    /// Gives an idle client connection to `heir`, so that it moves to the process that takes over.
     pub(crate) fn give_away(
         &self,
         stream: Transport,
@@ -164,7 +164,7 @@ impl Worker {
         }
     }
 
-    /// Waits until idle connections must move to another proxy.
+    /// Waits until another process takes over and can receive idle connections.
     pub(crate) async fn has_left(&self) {
         let left = self.course.clone().wait_for(|course| *course == Course::Leave).await.is_ok();
         if !left || self.shared.heir.get().is_none() {
@@ -172,8 +172,8 @@ impl Worker {
         }
     }
 
-    /// Returns the number of the node whose name is in the client's certificate. No certificate of
-    /// another node may have the name of this node.
+    /// Returns the number of the node whose name is in the client's certificate. Returns `None` for
+    /// every other client.
     pub(crate) fn node_of(&self, presented: Option<&HandshakeFacts>) -> Option<usize> {
         let (link, facts) = self.settings().upstream.fleet.as_ref().zip(presented)?;
         link.fleet.others().iter().find(|node| facts.proves(&node.name)).map(|node| node.number)

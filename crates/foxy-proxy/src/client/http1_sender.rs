@@ -144,7 +144,7 @@ impl<'a> Http1Sender<'a> {
         Ok(())
     }
 
-    /// Writes as much as the client's socket accepts without waiting.
+    /// Writes as many bytes as the client's socket accepts without waiting.
     fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<ClientTook, WriteEnd> {
         let mut first = 0;
         loop {

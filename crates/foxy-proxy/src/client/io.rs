@@ -126,7 +126,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether the connection can move to another process between two requests.
+    /// Returns true if the connection can move to another process between two requests.
     pub(crate) const fn can_move(&self) -> bool {
         matches!(self.stream, Transport::Plain(_)) && self.inside.is_none()
     }
@@ -137,7 +137,7 @@ impl ClientConnection {
         self.is_muted || matches!(self.decoder.next(&mut self.buffer), Ok(Some(RequestEvent::End)))
     }
 
-    /// Frees the memory of a large head. The caller calls this function between two requests.
+    /// Frees the memory of a large head. The caller must call this function between two requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
@@ -205,8 +205,8 @@ impl Http1Receiver<'_> {
         if refused.is_empty() { self.buffer } else { refused }
     }
 
-    /// Returns the next event of a request, such as its head or a piece of its body. Returns `None`
-    /// if the bytes that were already read contain no complete event.
+    /// Returns the next event of a request, such as its head or a piece of its body. Reads nothing:
+    /// returns `None` if the bytes that were already read contain no complete event.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
     }

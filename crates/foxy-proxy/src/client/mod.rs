@@ -1,5 +1,5 @@
-//! A client's connection, for every HTTP version. For each request, it has a receiver for the body
-//! and a sender for the answer.
+//! A client's connection, for every HTTP version. For each request, the connection has a receiver
+//! for the body and a sender for the answer.
 
 pub(crate) mod http1_sender;
 pub(crate) mod http2;
@@ -53,7 +53,7 @@ impl Client<'_> {
         }
     }
 
-    /// Whether the connection can move to another process between two requests.
+    /// Returns true if the connection can move to another process between two requests.
     pub(crate) const fn can_move(&self) -> bool {
         matches!(self, Self::Http1(connection) if connection.can_move())
     }
@@ -233,7 +233,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Returns the state of the answer.
+    /// Calls `read` with the state of the answer, and returns its result.
     pub(crate) fn with_progress<T>(&self, read: impl FnOnce(&Progress) -> T) -> T {
         match self {
             Self::Http1(sender) => read(sender.progress),

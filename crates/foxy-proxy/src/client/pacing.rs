@@ -1,5 +1,5 @@
-//! Sends bytes to a client no faster than a rule of the operator permits. The *pace* is this limit
-//! in bytes per second. Without such a rule, none of this code runs.
+//! Sends bytes to a client no faster than a rule of the operator permits. The *pace* is the
+//! client's limit in bytes per second. Without such a rule, none of this code runs.
 
 use crate::client::Sender;
 use crate::core::client_limits::Pace;
@@ -29,8 +29,8 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Sends `part` at the client's pace. Each wait for the pace is limited by the time that
-    /// `patience` returns.
+    /// Sends `part` at the client's pace. Stops if a wait for the pace or for the client is longer
+    /// than the time that `patience` returns.
     pub(super) async fn paced_part(
         &mut self,
         part: &mut Bytes,
@@ -58,9 +58,9 @@ impl Sender<'_> {
 pub(crate) struct PacedConnection<S> {
     inner: S,
     pace: Pace,
-    /// The timer that ends when the pace permits the next piece.
+    /// The timer that ends when the pace (limit in bytes per second) permits the next piece.
     wait: Option<Pin<Box<Sleep>>>,
-    /// Number of bytes that the pace permits to read now.
+    /// Number of bytes that may be read now without exceeding the pace (limit in bytes per second).
     granted: usize,
 }
 

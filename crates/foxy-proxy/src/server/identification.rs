@@ -54,15 +54,15 @@ pub(crate) fn identify(
     asked
 }
 
-/// Returns the id in a field, if it is safe in logs.
+/// Returns the value of a field as an id, if it is safe to write this value to logs.
 fn valid(field: &[u8]) -> Option<&str> {
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:+/=".contains(byte);
     let is_valid = (1..=MAX_ID).contains(&field.len()) && field.iter().all(is_safe);
     std::str::from_utf8(field).ok().filter(|_| is_valid)
 }
 
-/// Returns the facts for which the client asks. If the client wants an answer, removes the field,
-/// so that no origin receives it.
+/// Returns the facts for which the client asks. If the client wants an answer, removes the field
+/// `Foxy-Explain`, so that no origin receives it.
 fn asked(worker: &Worker, head: &mut RequestHead, peer: SocketAddr) -> Asked {
     let Some(field) = head.headers.get(EXPLAIN) else { return Asked::Nothing };
     let is_timing = field == b"timing";

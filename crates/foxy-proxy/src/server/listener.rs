@@ -32,7 +32,7 @@ pub enum ListenSocket {
     Unix(UnixListener),
 }
 
-/// The clients of a listening socket.
+/// The kind of clients that connect to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerKind {
     /// The clients know the proxy, and use no TLS.
@@ -51,7 +51,7 @@ pub enum ListenerKind {
 pub struct SharedListener {
     /// Sockets on which the workers accept clients.
     pub sockets: Vec<ListenSocket>,
-    /// The clients of the sockets.
+    /// The kind of clients that connect to these sockets.
     pub kind: ListenerKind,
     /// True if the service manager (systemd) opened the sockets. The proxy does not use this flag.
     pub is_given: bool,
@@ -193,13 +193,14 @@ impl Bound {
         kind: ListenerKind,
         tls: Option<&ClientTls>,
     ) -> io::Result<()> {
-        // The workers' sockets share one port, also with sockets of other programs. So the first
-        // socket binds without sharing, and fails if another program already uses the port.
+        // A socket that shares its port (SO_REUSEPORT) would also share it with sockets of other
+        // programs. So the first socket binds without sharing, and fails if another program already
+        // uses the port.
         self.spread(TcpListener::bind(wanted)?, kind, tls)
     }
 
-    /// Gives `first` to the first worker, and opens sockets with the same address for the others. A
-    /// client may be connected to `first` already, so this socket stays open.
+    /// Gives `first` to the first worker, and opens sockets with the same address for the other
+    /// workers. A client may be connected to `first` already, so this socket stays open.
     fn spread(
         &mut self,
         first: TcpListener,

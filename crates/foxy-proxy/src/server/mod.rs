@@ -123,7 +123,7 @@ pub struct Proxy {
     course: watch::Sender<Course>,
     /// Copies of the listening sockets, for another process that takes over.
     sockets: Vec<SharedListener>,
-    /// Passes connections to the workers that another proxy has accepted.
+    /// For each worker, passes on connections that another foxy process has accepted.
     adopts: Vec<UnboundedSender<IdleClient>>,
     threads: Vec<JoinHandle<()>>,
 }

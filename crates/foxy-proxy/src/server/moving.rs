@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
-/// Adds connections that another proxy has accepted to a running proxy.
+/// Adds connections to a running proxy that another proxy has accepted before.
 pub struct Adopter {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: Vec<UnboundedSender<IdleClient>>,
@@ -21,8 +21,8 @@ pub struct Adopter {
 }
 
 impl Adopter {
-    /// Serves a connection, or passes it on if the proxy leaves. Closes the connection if the proxy
-    /// has ended.
+    /// Serves a connection. If this proxy is itself being replaced, passes the connection on to its
+    /// successor. If this proxy has ended, closes the connection.
     pub fn adopt(&self, client: IdleClient) {
         if let Some(heir) = self.shared.heir.get() {
             return heir(client);

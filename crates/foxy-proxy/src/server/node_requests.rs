@@ -1,6 +1,7 @@
-//! Answers the requests of other nodes of the fleet (`upstream::fleet`). A node sends a request if
-//! this node is the owner or the second of the key. The other node has already applied the
-//! operator's rules. This node never sends such a request on to another node.
+//! Answers the requests of other nodes of the fleet (`upstream::fleet`). A node sends a request to
+//! this node if this node is the owner of the key, or the second node in the key's order. The other
+//! node has already applied the operator's rules. This node never sends such a request on to
+//! another node.
 
 use crate::answer::{self, transaction::Transaction};
 use crate::cache::stored::CacheKey;
@@ -75,7 +76,8 @@ pub(crate) async fn request(
     let mut told = fleet.begin(&key.text, clock::monotonic());
     told.applied = worker.shared.purges.book.followed().done();
     let _in_progress = NodeRequest(fleet);
-    // A request that joins a fetch costs less here than a second fetch at another node.
+    // A request that joins a fetch in progress costs less here than a second fetch at another node.
+    // So this node accepts such a request even if it is busy.
     told.is_busy &= !is_second && !wants_stored && !worker.shared.flights.is_fetched(key.hash);
     sender.with_progress(|progress| progress.tell(told));
     worker.counters.add(Counter::FleetServed, 1);
@@ -119,7 +121,7 @@ fn scheme(head: &RequestHead) -> Scheme {
     }
 }
 
-/// Answers a ping.
+/// Answers a ping of another node.
 async fn pong(
     fleet: &dyn Fleet,
     sender: &mut Sender<'_>,

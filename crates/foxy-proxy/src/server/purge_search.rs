@@ -10,7 +10,7 @@ use crate::server::handle::ProxyHandle;
 /// One name of a purge request, such as a URL or a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeName {
-    /// The name as the request gives it, with its kind, such as `tag news`.
+    /// The name as the request gives it, preceded by its kind, for example `tag news`.
     pub text: String,
     /// The stored responses that the name means.
     pub scopes: Vec<Scope>,

@@ -196,7 +196,7 @@ impl<'a> RequestLog<'a> {
         });
     }
 
-    /// Returns the trace in which the client has sent the request.
+    /// Returns the id of the trace to which the client's request belongs.
     fn trace(&self) -> Option<TraceId> {
         TraceId::of(self.fields()?.get(TRACEPARENT)?)
     }

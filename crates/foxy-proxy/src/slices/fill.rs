@@ -269,9 +269,9 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Passes a body of `expected` bytes to the readers of the flight (shared fetch). If `held` is set,
-/// also collects the body for the store and returns it. Such a slice (aligned MiB) is fetched to
-/// its end, even if all readers leave.
+/// Passes a body of `expected` bytes to the readers of the flight (shared fetch). If `held` (memory
+/// for the body) is given, also collects the body for the store and returns it. Such a slice
+/// (aligned MiB) is fetched to its end, even if all readers leave.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

@@ -1,5 +1,6 @@
-//! Sends the requests of one worker to origins. Opens connections, keeps idle connections, and
-//! counts both. `exchange` runs the *exchanges*, each of which is one request and its response.
+//! Sends the requests of one worker to origins. This module opens connections, keeps idle
+//! connections, and counts both. `exchange` runs the *exchanges*, each of which is one request and
+//! its response.
 
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::counters::Counters;
@@ -191,7 +192,7 @@ impl UpstreamClient {
         }
     }
 
-    /// Returns the counts so far.
+    /// Returns the counts of connections and requests so far.
     pub fn counts(&self) -> UpstreamCounts {
         self.shared.counts.get()
     }
@@ -242,7 +243,7 @@ impl UpstreamCore {
         self.dialer.secure(origin, stream, offered, limit).await
     }
 
-    /// Returns the client that alone may use connections on `route`, because the origin sees the
+    /// Returns the only client that may use connections on `route`, because the origin sees the
     /// client's address. Returns `None` if all clients may use them.
     pub(crate) fn single_client(
         &self,
@@ -272,8 +273,8 @@ impl UpstreamCore {
         dialled
     }
 
-    /// Returns an idle connection on the same route. As far as the proxy knows, the origin has not
-    /// closed it.
+    /// Returns an idle connection on the same route. The origin has not closed this connection, as
+    /// far as the proxy knows.
     pub(crate) fn take_idle(&self, route: &Route) -> Option<Connection> {
         let connection = self.pool.borrow_mut().take(route, Instant::now())?;
         self.count(|counts| counts.reused += 1);

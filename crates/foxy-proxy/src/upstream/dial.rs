@@ -1,6 +1,6 @@
-//! Opens connections to origins. Takes the addresses that the destination policy allows, and tries
-//! them by Happy Eyeballs (RFC 8305, without its sorting by history). Then does the TLS handshake.
-//! Does not speak HTTP, and keeps no connection.
+//! Opens connections to origins. The dialer takes the addresses that the destination policy allows,
+//! and tries them by Happy Eyeballs (RFC 8305, without its sorting by history). Then it does the
+//! TLS handshake. It does not speak HTTP, and keeps no connection.
 
 use crate::core::addresses::client_ends::ClientEnds;
 use crate::core::addresses::proxy_header;
@@ -44,8 +44,9 @@ pub struct Origin {
     pub host: Rc<str>,
     /// The TCP port.
     pub port: u16,
-    /// The client or the operator chose the origin. Origins of clients and of the operator never
-    /// share connections, because most rules of the destination policy apply only to clients.
+    /// Tells whether a client or the operator chose the origin. Origins of clients and of the
+    /// operator never share connections, because most rules of the destination policy apply only to
+    /// clients.
     pub chosen: ChosenBy,
     /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
     /// proxy.
@@ -116,7 +117,8 @@ impl Dialer {
         self.secure(origin, stream, offered, deadline).await
     }
 
-    /// Sends the PROXY header on a new connection, if the operator wants it for this origin.
+    /// Sends the PROXY header on a new connection, if the operator's settings for this origin
+    /// demand the header.
     pub(crate) async fn send_header(
         &self,
         origin: &Origin,

@@ -157,7 +157,7 @@ impl UpstreamExchange {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the server and the parent proxy to which the request goes, with the times so far.
+    /// Returns the server and parent proxy that receive the request, and the times so far.
     pub(crate) fn responder(&self) -> Responder {
         let server = self.servers.as_ref().and_then(|servers| servers.chosen());
         let Self { started, connect, .. } = *self;
@@ -356,9 +356,9 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Records whether the chosen server works, by its answer. After a failure status, a GET or
-    /// HEAD may go to another server. After no response at all, every request that may be sent
-    /// twice may go to another server.
+    /// Judges from the answer whether the chosen server works, and records the result. After a
+    /// failure status, a GET or HEAD may go to another server. After no response at all, every
+    /// request that may be sent twice may go to another server.
     fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
         let turned = match self.judged_by_parent(turned) {
             Err(error) => self.past_sibling(error),
@@ -393,9 +393,9 @@ impl UpstreamExchange {
         }
     }
 
-    /// Records whether the parent proxy works, by its answer. If the parent refuses this proxy's
-    /// credentials, the parent has not processed the request. The request may then go to another
-    /// parent.
+    /// Judges from the answer whether the parent proxy works, and records the result. If the parent
+    /// refuses this proxy's credentials, the parent has not processed the request. The request may
+    /// then go to another parent.
     fn judged_by_parent(
         &mut self,
         turned: Result<WaitEnd, UpstreamError>,

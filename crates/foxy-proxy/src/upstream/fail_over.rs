@@ -1,6 +1,6 @@
-//! Parts that the fail-over between parent proxies and the fail-over between an origin's servers
-//! share. After a failure, a server or parent *rests*: for some time, it receives no requests. Each
-//! request remembers which servers or parents have failed for it.
+//! Code that two kinds of fail-over share: between parent proxies, and between the servers of an
+//! origin. After a failure, a server or parent *rests*: for some time, it receives no requests.
+//! Each request remembers which servers or parents have failed for it.
 
 use foxy_base::{Instant, Random};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const MAX_DOUBLINGS: u32 = 5;
 /// several proxies do not try a server again at the same moment.
 const JITTER: f64 = 0.25;
 
-/// Whether a failure during a rest (a time without requests) makes the rest longer.
+/// Tells whether a failure during a rest (a time without requests) makes the rest longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhileResting {
     /// The failure does not count, because the failed request began before the rest (pause without

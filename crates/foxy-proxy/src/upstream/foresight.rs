@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time of the look-up. The person who asked for the explanation waits for it.
+/// Time limit for the look-up, because the person who asked for the explanation waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a request would reach its origin.

@@ -48,7 +48,8 @@ pub(crate) struct Route {
     pub(crate) client: Option<ClientEnds>,
 }
 
-/// The servers that answered a request, and when they did, for the access log.
+/// The server and the parent proxy that answered a request, and the times of the answer, for the
+/// access log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Responder {
     /// The number of the parent proxy, if there is one.

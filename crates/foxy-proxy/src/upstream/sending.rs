@@ -233,7 +233,7 @@ pub(crate) enum WaitEnd {
 /// The reason why a request may perhaps be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryReason {
-    /// The origin closed a connection that had been idle, before it answered.
+    /// The origin closed an idle connection before it answered the request on this connection.
     Lost,
     /// The origin reported that it did not process the request (RFC 9113 §8.7).
     Refused,

@@ -14,7 +14,7 @@ pub struct UpstreamSettings {
     pub resolve_timeout: Duration,
     /// TLS settings and trusted certificate authorities.
     pub tls: OriginTls,
-    /// When the proxy uses HTTP/2 with origins.
+    /// Tells with which origins the proxy uses HTTP/2.
     pub http2: OriginHttp2,
     /// Parent proxies through which the proxy reaches origins.
     pub parents: Option<Arc<Parents>>,
@@ -38,15 +38,15 @@ pub struct UpstreamSettings {
     /// Largest number of idle connections over all origins. HTTP/1.1 and HTTP/2 connections are
     /// counted separately.
     pub idle_total: usize,
-    /// Largest number of name look-ups at the same time. At this limit, a new look-up ends the
-    /// oldest look-up without a result.
+    /// Largest number of name look-ups at the same time. At this limit, a new look-up cancels the
+    /// oldest look-up, which then fails.
     pub lookups: usize,
     /// Largest number of name look-ups at the same time for one client. The proxy refuses further
     /// look-ups.
     pub lookups_per_client: usize,
     /// The source address of connections to origins.
     pub source: OriginSource,
-    /// Limits for the head, trailers and interim responses of a response.
+    /// Limits for a response's head and trailers, and for its interim responses.
     pub limits: foxy_http::Limits,
 }
 
@@ -85,7 +85,7 @@ impl Default for UpstreamSettings {
     }
 }
 
-/// When the proxy uses HTTP/2 with origins.
+/// Tells with which origins the proxy uses HTTP/2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OriginHttp2 {
     /// The proxy uses HTTP/2 with an `https` origin if the origin chooses it during the TLS

@@ -1,5 +1,5 @@
-//! Reaches origins through parent proxies. Chooses a parent for each request. If the parent fails
-//! before any byte of the request was sent, chooses another parent.
+//! Reaches origins through parent proxies. This module chooses a parent for each request. If the
+//! parent fails before any byte of the request was sent, it chooses another parent.
 
 use crate::core::counters::{Counter, Counters};
 use crate::core::transport::Transport;
@@ -25,10 +25,11 @@ use tokio::time::timeout;
 
 /// The attempts of one request to reach its origin through parent proxies.
 pub(crate) struct ParentAttempts {
-    /// The origin of the request. Its field `ways` is `None`, because `ways` below has the value.
+    /// The origin of the request. Its field `ways` is always `None`, because the field `ways` below
+    /// has the value.
     origin: Origin,
-    /// The ways to the origin (directly or through certain parents) that a rule of the operator
-    /// permits. `None` if no rule decided.
+    /// The ways to the origin (directly or through certain parents) that an operator's rule
+    /// permits. `None` if no rule decided about the request.
     ways: Option<Arc<Ways>>,
     /// The target of the request in origin form. Empty for a tunnel.
     target: Bytes,
@@ -93,7 +94,7 @@ impl ParentAttempts {
     }
 }
 
-/// The parent proxies, as the requests of one worker use them.
+/// The routes that the requests of one worker can take through parent proxies.
 pub(crate) struct ParentRoutes {
     parents: Arc<Parents>,
     counters: Arc<Counters>,
@@ -181,7 +182,8 @@ impl ParentRoutes {
     }
 
     /// Prepares to send a request without the sibling (a `foxy run` whose cache this proxy shares),
-    /// because it gave no answer. Returns false if the route does not lead through the sibling.
+    /// because the sibling gave no answer. Returns false if the route does not lead through the
+    /// sibling.
     pub(crate) fn is_left(&self, attempts: &mut ParentAttempts, by: By) -> bool {
         let sibling = by.parent().filter(|number| self.parents.is_sibling(*number));
         sibling.inspect(|number| self.leave_sibling(attempts, *number)).is_some()

@@ -1,5 +1,5 @@
 //! Passes the bytes of a client's connection to the HTTP/2 library and back. The library first
-//! receives the bytes that were read before the protocol was known. The [`Wire`] sees all bytes.
+//! receives the bytes that were read before the protocol was known. The [`Wire`] watches all bytes.
 //! [`FrameGatherer`] gathers frames, so that the frames of all ready streams leave in one write.
 
 use crate::client::http2::wire::{MAX_UNSENT_BYTES, Wire};
@@ -56,7 +56,8 @@ impl<'a> FrameGatherer<'a> {
         self.note(poll)
     }
 
-    /// Takes as many bytes as have room. First writes to the stream if no byte has room.
+    /// Takes as many bytes of `slices` as fit into the buffer. If the buffer is full, first writes
+    /// to the stream. Returns the number of bytes taken.
     fn poll_gather(
         &mut self,
         context: &mut Context<'_>,
@@ -81,7 +82,7 @@ impl<'a> FrameGatherer<'a> {
         Poll::Ready(Ok(taken))
     }
 
-    /// Writes once. The stream accepts at least one of the gathered bytes.
+    /// Writes gathered bytes to the stream once. Waits until the stream accepts at least one byte.
     fn poll_write_gathered(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut *self.stream).poll_write(context, &self.gathered);
         let written = ready!(self.note(poll))?;

@@ -1,5 +1,5 @@
-//! Speaks HTTP/2 with a client. Handles the streams, sends answers as frames, and watches the bytes
-//! of the connection.
+//! Speaks HTTP/2 with a client. This module handles the streams, sends answers as frames, and
+//! watches the bytes of the connection.
 
 pub(crate) mod io;
 pub(crate) mod sender;

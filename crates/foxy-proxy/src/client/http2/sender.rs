@@ -196,7 +196,8 @@ impl<'a> Http2Sender<'a> {
 
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {
         let told = self.out.borrow().progress.told(opening.outcome);
-        // A node of the fleet also receives the tags, by which it purges its copies.
+        // A node of the fleet also receives the response's tags, because it purges its copies by
+        // their tags.
         let fields = match told {
             None => tags::for_client(opening.headers),
             Some(_) => Cow::Borrowed(opening.headers),
@@ -213,7 +214,8 @@ impl<'a> Http2Sender<'a> {
             own.append("cache-status", outcome);
         }
         if let Some(Ok(told)) = told.map(|told| HeaderValue::try_from(told.to_string())) {
-            // A response that was stored before this node had a fleet may have this field.
+            // Replaces a stored field of this name: the response may be from the time before this
+            // node had a fleet.
             own.insert(HeaderName::from_static("foxy-fleet"), told);
         }
         let timing = self.out.borrow().progress.server_timing(opening.outcome);

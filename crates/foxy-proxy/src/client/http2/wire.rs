@@ -152,7 +152,7 @@ impl Wire {
     }
 }
 
-/// The error after the client sent too many frames.
+/// The error after the client has sent too many frames.
 struct Flooded;
 
 impl Incoming {

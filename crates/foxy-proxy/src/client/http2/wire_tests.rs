@@ -1,4 +1,4 @@
-//! Tests `Wire`, which watches the bytes of an HTTP/2 connection, with hand-written frames.
+//! Tests `Wire`, which watches the bytes of an HTTP/2 connection, with frames written by hand.
 
 use super::*;
 use foxy_testkit::http2::frame;

@@ -91,7 +91,8 @@ pub(crate) async fn serve(
     let mut out = out.into_inner();
     if out.poll_given_up(&mut Context::from_waker(Waker::noop())).is_ready() {
         worker.counters.add(Counter::Http2Resets, 1);
-        // A node cancels many requests if many of its own clients leave.
+        // A node of the fleet cancels many requests if many of its own clients leave. So its resets
+        // do not count.
         if node.is_none() {
             open.given_up();
         }

@@ -40,8 +40,8 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 pub(crate) struct LookupLimits {
     /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Largest number of look-ups at the same time. At this limit, a new look-up ends the oldest
-    /// look-up without a result.
+    /// Largest number of look-ups at the same time. At this limit, a new look-up cancels the oldest
+    /// look-up, which then fails.
     pub(crate) most: usize,
     /// Largest number of look-ups at the same time for one client. Further look-ups fail.
     pub(crate) of_client: usize,

@@ -16,12 +16,14 @@ pub struct FleetLink {
 }
 
 impl FleetLink {
-    /// Records that a connection to a node failed. Counts the node if it is lost now.
+    /// Records that a connection to a node failed. If the node is lost from now on, also counts the
+    /// loss in `counters`.
     pub(crate) fn fails(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.fails(number).into());
     }
 
-    /// Records that a node did not answer a ping. Counts the node if it is lost now.
+    /// Records that a node did not answer a ping. If the node is lost from now on, also counts the
+    /// loss in `counters`.
     pub(crate) fn misses_ping(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.misses_ping(number).into());
     }

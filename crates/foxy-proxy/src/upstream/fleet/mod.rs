@@ -1,7 +1,7 @@
-//! The *fleet*: several foxy processes, its *nodes*, that share one cache. Each cache key has an
-//! *owner*, the node that fetches and stores the key's responses. The next node of the key's order,
-//! the *second*, replaces a lost or busy owner. This module has the interface to the code that
-//! knows the members, and the header field with which nodes speak to each other.
+//! The *fleet*: several foxy processes, its *nodes*, that share one cache. For each cache key, the
+//! nodes have an order. The first node, the *owner*, fetches and stores the key's responses. The
+//! next node, the *second*, replaces a lost or busy owner. This module has the interface to the
+//! code that knows the members, and the header field with which nodes speak to each other.
 
 pub(crate) mod link;
 pub(crate) mod nodes;
@@ -18,11 +18,11 @@ use std::time::Duration;
 /// connections between nodes. The proxy removes it from all other messages.
 pub(crate) const FIELD: &str = "Foxy-Fleet";
 
-/// The field's value in a request to the second node of a key's order.
+/// The field's value in a request to the second node for a key, which replaces the owner.
 pub(crate) const SECOND: &str = "second";
 
-/// The field's value in a request that only a stored response may answer. The owner is slow,
-/// or a new owner asks the former owner.
+/// The field's value in a request that only a stored response may answer. A node sends such a
+/// request to another node if the owner is slow. A new owner sends it to the former owner.
 pub(crate) const STORED: &str = "stored";
 
 /// A node of the fleet.
@@ -39,15 +39,16 @@ pub struct FleetNode {
 }
 
 impl FleetNode {
-    /// Returns the name of this node in `CDN-Loop` (RFC 8586).
+    /// Returns the name with which this node appears in `CDN-Loop` (RFC 8586).
     pub(crate) fn loop_id(&self) -> String {
         format!("foxy-{}", self.name)
     }
 
-    /// Returns true if a request has passed this node, as its `CDN-Loop` tells.
+    /// Returns true if the `CDN-Loop` field of a request shows that the request has passed this
+    /// node.
     pub(crate) fn has_passed(&self, request: &Headers) -> bool {
         let own = self.loop_id();
-        // Quotes do not count: an unclosed quote must not hide the names after it.
+        // Quotes are ignored, because an unclosed quote must not hide the names after it.
         let mut names =
             request.get_all("cdn-loop").flat_map(|line| line.split(|byte| *byte == b','));
         names.any(|name| {
@@ -60,14 +61,14 @@ impl FleetNode {
 /// The node to ask for the response of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenNode {
-    /// The node.
+    /// The node to ask.
     pub node: Arc<FleetNode>,
     /// If the node does not answer within this time, the caller also asks another node. `None` if
-    /// too few answers are known to choose the time.
+    /// too few answers were measured to choose a time.
     pub patience: Option<Duration>,
 }
 
-/// The facts that a node tells another node with an answer.
+/// The facts about itself that a node sends to another node with an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Number of requests of other nodes in progress at the node.
@@ -80,25 +81,25 @@ pub struct Told {
     pub has_failed: bool,
     /// A hash of the settings that must be equal on all nodes. Only answers to pings have it.
     pub settings: Option<u64>,
-    /// The part of its keys that the node takes now. Only answers to pings have it.
+    /// The share of its keys that the node accepts now. Only answers to pings have it.
     pub standing: Standing,
-    /// How far the node had applied the purge log before its look-up. Only nodes with an engine
-    /// have it.
+    /// Position in the fleet's purge log. The node had applied all purges up to this position
+    /// before its look-up. Only nodes with `fleet.engine` send it.
     pub applied: Option<LogPlace>,
 }
 
-/// The part of its keys that a node takes. A node that joins takes more and more keys. A node that
-/// leaves takes none.
+/// The share of its keys that a node accepts. A node that joins the fleet accepts more and more of
+/// its keys. A node that leaves accepts no keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The part in thousandths.
+    /// The share of its keys, in thousandths.
     pub part: u32,
     /// True if the node leaves the fleet.
     pub is_leaving: bool,
 }
 
 impl Standing {
-    /// The standing of a node that takes all its keys.
+    /// The standing of a node that accepts all its keys.
     pub const WHOLE: Self = Self { part: 1000, is_leaving: false };
 }
 
@@ -126,8 +127,8 @@ impl fmt::Display for Told {
 }
 
 impl Told {
-    /// Reads the field of an answer. Returns `None` if the answer lacks the field, so that it does
-    /// not come from a node. Ignores parts that a newer foxy may have added.
+    /// Reads the field of an answer. Returns `None` if the answer lacks the field, so that no node
+    /// sent the answer. Ignores elements that a newer foxy may have added to the field.
     pub(crate) fn read(headers: &Headers) -> Option<Self> {
         headers.get(FIELD)?;
         let mut told = Self::default();
@@ -158,39 +159,39 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// Returns this node.
     fn own(&self) -> Arc<FleetNode>;
 
-    /// Returns the other members.
+    /// Returns the other members of the fleet.
     fn others(&self) -> Vec<Arc<FleetNode>>;
 
-    /// Returns the node with this number, also if it left the fleet not long ago.
+    /// Returns the node with this number, even if it left the fleet recently.
     fn node(&self, number: usize) -> Option<Arc<FleetNode>>;
 
     /// Returns true if the node with this number is a member now.
     fn is_member(&self, number: usize) -> bool;
 
-    /// Returns the owner of a key and the node that follows in its order, without the nodes that
-    /// are lost.
+    /// Returns the first two nodes for a key, the owner and the second node. Lost nodes are left
+    /// out.
     fn order(&self, key: &[u8]) -> [Option<Arc<FleetNode>>; 2];
 
-    /// Chooses the node to ask for a key, without the nodes `tried`. Returns `None` if this node
-    /// must fetch the response itself.
+    /// Chooses the node to ask for a key, but none of the nodes `tried`. Returns `None` if this
+    /// node must fetch the response itself.
     fn choose(&self, key: &[u8], tried: &[usize]) -> Option<ChosenNode>;
 
     /// Returns the node that may have stored the response of a key before, if this node is the
     /// owner now and was not the owner before.
     fn former_owner(&self, key: &[u8]) -> Option<Arc<FleetNode>>;
 
-    /// Returns the part of its keys that this node takes.
+    /// Returns the share of its keys that this node accepts.
     fn standing(&self) -> Standing;
 
     /// Returns true if a node is lost: it accepts no connections or answers no pings.
     fn is_lost(&self, number: usize) -> bool;
 
-    /// Records an answer. `took` is the time until its head came, or `None` if the node waited for
-    /// the origin.
+    /// Records an answer of a node. `took` is the time until the head of the answer came, or `None`
+    /// if the node waited for the origin.
     fn answered(&self, number: usize, took: Option<Duration>, told: Told);
 
-    /// Records that a node has sent bytes of a body. So the node is not lost, even if pings wait
-    /// behind such bytes.
+    /// Records that a node has sent bytes of a body. Such a node is not lost, even if it does not
+    /// answer pings because they wait behind the bytes.
     fn hears(&self, number: usize);
 
     /// Records the answer to a ping.
@@ -201,7 +202,7 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     fn misses_ping(&self, number: usize) -> bool;
 
     /// Records that a node accepted no connection, or broke a connection off. Returns true if the
-    /// node was not lost before.
+    /// node is lost now and was not lost before.
     fn fails(&self, number: usize) -> bool;
 
     /// Notes the beginning of a request of another node for a key. Returns the facts to tell that

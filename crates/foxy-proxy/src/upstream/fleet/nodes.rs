@@ -46,7 +46,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Records that a node, if any, has sent bytes of a body.
+    /// Records that a node has sent bytes of a body. Does nothing if `node` is `None`.
     pub(crate) fn hears(&self, node: Option<usize>) {
         if let (Some(number), Some(link)) = (node, &self.settings.fleet) {
             link.fleet.hears(number);

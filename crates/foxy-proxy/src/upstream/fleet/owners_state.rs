@@ -1,4 +1,5 @@
-//! The source of a node's answer: the cache of the node, or the origin.
+//! Finds out from a node's answer whether the response came from the node's cache or from the
+//! origin.
 
 use foxy_http::ResponseHead;
 

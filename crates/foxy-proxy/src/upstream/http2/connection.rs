@@ -29,8 +29,9 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 /// Number of bytes of one request body that may wait in the HTTP/2 library.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// The HTTP/2 library remembers streams that were reset, for this time and up to this number.
-/// Frames that still arrive for such a stream are not an error.
+/// The HTTP/2 library remembers the streams that were reset recently. It remembers at most
+/// [`MAX_REMEMBERED_RESETS`] streams, each for this time. Frames that still arrive for such a
+/// stream are not an error.
 const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
 const MAX_REMEMBERED_RESETS: usize = 256;
 
@@ -237,8 +238,8 @@ impl Lease {
         self.stream.map_or(FirstField::Regular, |stream| meter.last_block(stream))
     }
 
-    /// If the connection was closed because the origin sent too many frames or heads, returns which
-    /// kind of message it was.
+    /// If the connection was closed because the origin sent too many messages, returns the kind of
+    /// these messages: frames or response heads.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }

@@ -1,4 +1,4 @@
-//! Tests the meter with hand-written frames.
+//! Tests the meter, which limits an origin's frames, with frames written by hand.
 
 use super::*;
 use crate::core::frames::HEADER_BYTES;

@@ -88,8 +88,8 @@ impl OriginConnections {
         &self.changed
     }
 
-    /// Reserves a permit for a request on the first connection that accepts another request. So the
-    /// last connections can become idle and close.
+    /// Reserves a permit for a request. Prefers the connections at the beginning of the list, so
+    /// that the connections at its end can become idle and close.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)

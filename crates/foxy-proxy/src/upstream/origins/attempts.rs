@@ -63,7 +63,8 @@ impl ServerAttempts {
     }
 
     /// Chooses a server for the request. `waits` says whether the time until the response head
-    /// counts for the server's latency: only if the request has no body and no upgrade.
+    /// counts as a measurement of the server's latency. Only the time of a request without a body
+    /// and upgrade counts.
     pub(crate) fn choose(&mut self, waits: bool) -> Result<Origin, ConnectError> {
         let (group, since) = (&self.group, clock::monotonic());
         let number = group.begin(self.tried, self.repeatable, waits, since);

@@ -6,8 +6,8 @@ use crate::upstream::fail_over::Tried;
 use crate::upstream::origins::server::{ServerRank, ServerState};
 use foxy_base::{Instant, Random};
 
-/// Number of requests that may be sent to a second server, before any request has added to the
-/// budget.
+/// Initial budget: the number of requests that may go to a second server before any request has
+/// added to the budget.
 const FIRST_REPETITIONS: f64 = 100.0;
 /// Each request adds this number to the budget of requests that may go to a second server.
 const REPETITIONS_PER_REQUEST: f64 = 0.2;

@@ -1,5 +1,5 @@
-//! A *group*: an origin that the operator has set, with its servers, which have the same content,
-//! and their state. All workers share it. This module does no IO.
+//! A *group* is an origin that the operator has set, with the state of its servers. All its servers
+//! have the same content. All workers share a group. This module does no IO.
 
 use crate::core::addresses::proxy_header::HeaderVersion;
 use crate::upstream::address::destination::ChosenBy;
@@ -55,7 +55,7 @@ pub struct GroupSettings {
     pub servers: Vec<OriginServer>,
     /// The Host field that the servers receive.
     pub send_host: SentHost,
-    /// When the proxy uses HTTP/2 with the servers.
+    /// Tells whether the proxy uses HTTP/2 with the servers.
     pub http2: Option<OriginHttp2>,
     /// The trusted certificate authorities, and the certificate that the proxy presents to the
     /// servers.
@@ -163,8 +163,9 @@ impl OriginGroup {
     }
 
     /// Chooses a server for a request, and counts the request as in progress. The caller must call
-    /// [`Self::end`] later. `waits` says whether the time until the response head counts for the
-    /// server's latency: only if the request has no body and no upgrade.
+    /// [`Self::end`] later. `waits` says whether the time until the response head counts as a
+    /// measurement of the server's latency. Only the time of a request without a body and upgrade
+    /// counts.
     pub(crate) fn begin(
         &self,
         tried: Tried,

@@ -61,8 +61,8 @@ impl ServerLoad {
     }
 
     /// Returns the cost of sending another request to this server, for comparison with other
-    /// servers. If requests have already waited longer than the known latency, their mean wait
-    /// counts instead.
+    /// servers. The cost grows with the known latency. If requests in progress have already waited
+    /// longer, their mean wait replaces the latency.
     pub(crate) fn cost(&self, now: Instant) -> f64 {
         let known = (self.latency * self.share_kept(now)).max(LEAST_LATENCY.as_secs_f64());
         (self.in_flight as f64 + 1.0) * known.max(self.mean_wait(now).as_secs_f64())

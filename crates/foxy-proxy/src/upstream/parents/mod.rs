@@ -156,7 +156,7 @@ impl Parents {
         self.sibling == Some(number)
     }
 
-    /// Sends no more requests to the sibling (a `foxy run` whose cache this proxy shares).
+    /// Stops sending requests to the sibling (a `foxy run` whose cache this proxy shares).
     pub(crate) fn end_sibling(&self) {
         self.sibling_has_ended.store(true, Ordering::Relaxed);
     }
