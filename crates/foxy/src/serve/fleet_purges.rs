@@ -1,5 +1,5 @@
-//! Purges on all nodes of a fleet: starts this node as a member, saves its place in the log of
-//! purges, and shows its state.
+//! Purges on all nodes of a fleet: starts this node as a member, saves its position in the log of
+//! purges, and shows the state of its purges.
 
 use crate::failure::Failure;
 use crate::secret_file;
@@ -24,17 +24,19 @@ use std::sync::Arc;
 pub struct FleetPurges(Option<FleetMember>);
 
 impl FleetPurges {
-    /// Returns the state of the member.
+    /// Returns the state of the fleet's purges on this node.
     pub fn facts(&self) -> FleetPurgeFacts {
         FleetPurgeFacts(self.0.as_ref().map(FleetMember::status))
     }
 
-    /// Returns a value that changes the list of members. `None` without an engine.
+    /// Returns a handle that changes the list of the fleet's members in the engine. `None` without
+    /// an engine.
     pub fn list(&self) -> Option<MemberList> {
         self.0.as_ref().map(FleetMember::list)
     }
 
-    /// Gives the node's lease up.
+    /// Gives up this node's lease. Without a lease, a node may not answer from its cache without
+    /// validation, and purges do not wait for this node.
     pub fn end(self) {
         drop(self.0);
     }

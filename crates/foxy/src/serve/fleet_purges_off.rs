@@ -19,12 +19,12 @@ impl NoFleetPurges {
     pub const fn end(self) {}
 }
 
-/// Reads nothing.
+/// Reads no credentials, because this foxy can belong to no fleet.
 pub const fn credentials(_: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does nothing.
+/// Starts no member, because this foxy can belong to no fleet.
 pub const fn start(
     _: &Settings,
     _: &mut Purges,
@@ -34,7 +34,7 @@ pub const fn start(
     Ok(NoFleetPurges)
 }
 
-/// Shows nothing.
+/// Takes the place of the figures of a fleet's purges, and has none of them.
 #[derive(Clone, Default)]
 pub struct NoFleetPurgeFacts;
 

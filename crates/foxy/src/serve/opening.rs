@@ -101,7 +101,7 @@ impl RunningProxy {
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
         let Self { mut proxy, stores, clock, logs, keeper: switching, fleet_purges, .. } = self;
         let sockets = proxy.leave(heir);
-        // This process no longer uses the cache, so it needs no lease.
+        // This process no longer needs its lease (the permission to answer from the cache).
         fleet_purges.end();
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
@@ -322,7 +322,7 @@ fn store_set(
     (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()))
 }
 
-/// The open stores, and what belongs to all of them.
+/// The open stores, with the purges, the selection rule and the clock that all stores share.
 struct OpenStores {
     stores: Vec<RunningStore>,
     selection: Selection,

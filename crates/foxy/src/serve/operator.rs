@@ -87,8 +87,8 @@ impl Operator {
         Ok(Self { served, parts })
     }
 
-    /// Reads changed certificates, and compares the settings of a fleet's nodes. A node that joins
-    /// a fleet takes more keys.
+    /// Reads changed certificates, and compares the settings of a fleet's nodes. If this node has
+    /// just joined a fleet, also takes over more keys when it is time.
     fn look_again(&self) {
         let running = &self.served.running;
         let renewed = running.certificates.as_ref().and_then(ReloadableTls::renew);
@@ -273,7 +273,7 @@ impl Leaving {
         let mut may_serve_again = true;
         loop {
             // Each admin request in progress has a copy of the status, also the request of this
-            // upgrade.
+            // upgrade. So a second copy means that a request is not answered yet.
             let is_answering = Rc::strong_count(&status) > 1;
             let is_followed =
                 self.parts.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());

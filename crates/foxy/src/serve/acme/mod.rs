@@ -54,7 +54,7 @@ pub struct AcmeKeeper {
 /// The certificate of a name.
 #[derive(Debug, Default)]
 struct NameState {
-    /// The next attempt to get a certificate.
+    /// Time of the next attempt to get a certificate.
     next: WallTime,
     /// The stored certificate expires at this time.
     end: Option<WallTime>,

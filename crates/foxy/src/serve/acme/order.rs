@@ -25,7 +25,7 @@ pub enum NoCertificate {
     NoChallenge,
     /// The authority did not find foxy's answer to the challenge. The text is the authority's.
     Challenge(String),
-    /// The key or request cannot be made.
+    /// The private key or the certificate signing request could not be made.
     Request(AuthorityError),
     /// The certificate does not belong to the key.
     Certificate(CertificateError),
@@ -33,7 +33,7 @@ pub enum NoCertificate {
     OtherName,
     /// The certificate has expired, or this machine's clock is wrong.
     Expired,
-    /// The folder cannot be read or written.
+    /// The folder of the ACME account cannot be read or written.
     Folder(String),
 }
 
@@ -149,8 +149,9 @@ pub async fn certificate(
     checked(name, chain + "\n" + &made.key, clock::wall())
 }
 
-/// Returns a certificate chain with its key, if clients of `name` can use it now. Otherwise foxy
-/// would replace a good certificate, and at once ask for another.
+/// Returns the certificate chain with its key, if clients of `name` can use it now. Without this
+/// check, foxy could replace a good certificate by a useless one, and would ask for another at
+/// once.
 fn checked(name: &str, chain_and_key: String, now: WallTime) -> Result<String, NoCertificate> {
     let (content, mut trial) = (chain_and_key.as_bytes(), ClientCertificates::default());
     trial.add(content, content).map_err(NoCertificate::Certificate)?;

@@ -50,7 +50,8 @@ pub trait Operated {
     /// Replaces this process by a new process. `binary` is its program. `None` means the program of
     /// this process.
     fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>>;
-    /// Begins to leave the fleet, or stays after all. Returns false without a fleet.
+    /// Makes this node begin to leave the fleet, or stay if `is_leaving` is false. Returns false if
+    /// foxy belongs to no fleet.
     fn leave_fleet(&self, is_leaving: bool) -> bool;
     /// Purges stored responses, and counts them if the request asks for it.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>>;

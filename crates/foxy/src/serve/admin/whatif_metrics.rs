@@ -3,7 +3,8 @@
 use super::metrics::{Exposition, FamilyKind};
 use crate::serve::whatif::report::{PointReport, WhatIfReport};
 
-/// A name of a metric, its help, and its value at a point.
+/// A metric of the what-if curves: its name, its help, and a function that returns its value at a
+/// point of a curve.
 type PointMetric = (&'static str, &'static str, fn(&PointReport) -> f64);
 
 const METRICS: [PointMetric; 4] = [
@@ -30,7 +31,7 @@ const METRICS: [PointMetric; 4] = [
 ];
 
 impl Exposition {
-    /// Adds the estimates of each tier, size and policy. Adds none before the first request.
+    /// Adds the estimates of each tier, size and policy. Adds nothing before the first request.
     pub fn whatif(&mut self, report: &WhatIfReport) {
         if report.requests < 1.0 {
             return;

@@ -6,7 +6,7 @@ use crate::settings::tables::TableTexts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// `is_live` tells whether a reload can change a setting.
+/// Returns the settings in force as JSON. `is_live` tells whether a reload can change a setting.
 pub fn as_json(loaded: &mut Loaded, is_live: impl Fn(&str) -> bool) -> Value {
     let values: BTreeMap<_, _> = loaded.values().into_iter().collect();
     let setting = |setting: &crate::settings::kind::Setting| {

@@ -10,8 +10,8 @@ use foxy_store::{StoreHandle, StoreStatus};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
-/// The number of requests when a dashboard last asked. The growth since then gives the rate of
-/// requests, and the rate decides how many requests are sampled.
+/// The time and the number of requests when a dashboard last asked. The growth since then gives the
+/// rate of requests, and the rate decides how many requests are sampled.
 #[derive(Debug, Default)]
 pub struct LastLook(Cell<Option<(foxy_base::Instant, u64)>>);
 

@@ -20,7 +20,7 @@ pub const STATES: [SegmentUse; 7] = [
     SegmentUse::Open,
 ];
 
-/// Returns a map for the page's scripts.
+/// Returns the map of a store as JSON, for the scripts of the dashboard's page.
 pub fn survey_as_json(survey: &Survey, time: WallTime) -> Value {
     let each = segments_of_cell(survey.segments.len());
     let cells = survey.segments.chunks(each).map(|segments| cell(survey, segments));
@@ -68,9 +68,11 @@ pub fn main_state(segments: &[SegmentPlace]) -> u8 {
     segments.iter().filter_map(number).max().unwrap_or(0) as u8
 }
 
-/// Returns a cell as an array: slot, state, area, sequence, age, written bytes, live records, live
-/// bytes. Then records by use count, a digit for each strip, length in bytes, file, and offset in
-/// the file. Sequence and age are of the newest segment. `file` is a position in the list of files.
+/// Returns a cell as an array: slot, state, log, sequence, age, written bytes, live records, live
+/// bytes. Next come the numbers of live records by use count, and a digit for the live share of
+/// each part (strip) of the segment. The last entries are the length in bytes, the file's position
+/// in the list of files, and the offset in the file. Log, sequence and age are of the newest
+/// segment.
 fn cell(survey: &Survey, segments: &[SegmentPlace]) -> Value {
     let newest = segments.iter().filter(|it| it.sequence.is_some()).min_by_key(|it| it.age);
     let shown = newest.unwrap_or(&segments[0]);

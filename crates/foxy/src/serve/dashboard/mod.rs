@@ -38,7 +38,7 @@ pub enum DataRequest {
     Map { store: usize, after: WallTime },
     /// The snapshots of a store's map that are newer than `after`.
     MapHistory { store: usize, after: WallTime },
-    /// At most `most` objects of a cell of the map, which begins with this segment.
+    /// At most `most` objects of a map's cell. `slot` is the first segment of the cell.
     Segment { store: usize, slot: u32, most: usize },
     /// Objects whose URLs contain some text.
     Objects(ObjectSearch),

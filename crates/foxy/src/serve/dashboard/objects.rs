@@ -1,5 +1,6 @@
-//! Lists stored objects for the dashboard: the objects of a segment, or all objects of a place
-//! whose URLs contain some text. A thread of its own reads the store's records from the disk.
+//! Lists stored objects for the dashboard: the objects of a segment, or the objects of a store or
+//! of the memory whose URLs contain some text. For each request, a new thread reads records from
+//! the disk.
 
 use super::maps::visit;
 use foxy_base::{WallTime, clock};
@@ -110,7 +111,8 @@ pub async fn of_part(
     placed.sort_unstable_by_key(|record| record.at);
     let all = placed.len();
     let copied = placed.iter().filter(|record| record.fate == Some(RecordFate::Copied)).count();
-    // The function reads records from the whole part, not only from its start.
+    // If there are too many records, takes every `step`th, so that the result represents the whole
+    // part.
     let step = all.div_ceil(most.clamp(1, MAX_OF_PART)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
     let (records, _) = read(store.clone(), policies, chosen).await;

@@ -23,7 +23,8 @@ pub struct OpenCertificates {
 }
 
 impl OpenCertificates {
-    /// Reads the files.
+    /// Reads the node's certificate and key, and the authorities of the other nodes, from the files
+    /// that the settings name.
     pub fn read(fleet: &FleetChapter) -> Result<Self, Failure> {
         let name = fleet.node.as_deref().unwrap_or_default();
         let (chain, key) = (certificate(fleet)?, key(fleet)?);
@@ -93,7 +94,7 @@ fn key(fleet: &FleetChapter) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Returns a path that every fleet must have.
+/// Returns the path in a setting that every fleet must have.
 fn given(path: Option<&Path>) -> &Path {
     path.expect("`settings::fleet` has refused a fleet without this file")
 }

@@ -35,8 +35,9 @@ pub struct OpenFleet {
 }
 
 /// Opens the fleet, and adds it to the settings `of_proxy`. Returns the state of the fleet for the
-/// operator, or `None` without a fleet. A successor takes over the cache of another process, so it
-/// takes all its keys at once.
+/// operator, or `None` without a fleet. If an upgrade started this process (`is_successor`), it has
+/// the cache of the old process. So it serves all its keys at once. Any other node takes its keys
+/// in steps.
 pub fn join(
     of_proxy: &mut ProxySettings,
     (listen, is_successor): (Vec<SocketAddr>, bool),
@@ -56,8 +57,8 @@ pub fn join(
     Ok(Some(view))
 }
 
-/// Returns the nodes, the counts of requests between them, and the purges, as JSON. The nodes are
-/// null if foxy has no fleet, and the purges without an engine.
+/// Returns the nodes, the counts of requests between them, and the purges, as JSON. `nodes` is null
+/// if foxy belongs to no fleet, and `purges` is null without an engine.
 pub fn as_json(view: Option<&FleetView>, purges: &FleetPurgeFacts, proxy: &Gauges) -> Value {
     let counters = Counter::ALL.iter().filter(|counter| counter.name().starts_with("fleet_"));
     let counter =

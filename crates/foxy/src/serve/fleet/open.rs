@@ -1,4 +1,5 @@
-//! Opens the fleet: gives the proxy the list of nodes, and shows their states.
+//! Opens the fleet: gives the proxy the list of nodes, and shows the states of the nodes to the
+//! operator.
 
 use super::OpenFleet;
 use super::certificates::{FleetCertificates, OpenCertificates};
@@ -55,7 +56,8 @@ pub fn open(
 }
 
 impl FleetView {
-    /// Tells the nodes this node's rules and origins. Reports each node that began to differ.
+    /// Gives the other nodes a hash of this node's members, weights, rules and origins. Warns of
+    /// each node whose hash began to differ since the last call.
     pub fn compare(&self, rules_and_origins: &str) {
         self.nodes.set_settings(rules_and_origins);
         for name in self.nodes.new_differences() {
@@ -67,18 +69,20 @@ impl FleetView {
         }
     }
 
-    /// Joins the fleet: takes no keys at first, and then more and more.
+    /// Joins the fleet: takes no keys at first, and then more and more within the time of
+    /// `fleet.ramp`.
     pub fn join(&self, settings: &Settings) {
         let FleetChapter { ramp, former_owner, .. } = settings.fleet;
         self.nodes.join(JoinTerms { ramp, former_owner }, clock::monotonic());
     }
 
-    /// Begins to leave the fleet, or stays after all.
+    /// Makes this node begin to leave the fleet, or stay if `is_leaving` is false.
     pub fn leave(&self, is_leaving: bool) {
         self.nodes.leave(is_leaving, clock::monotonic());
     }
 
-    /// Takes more keys if it is time to.
+    /// Takes over more keys if this node is joining the fleet and the next step is due. The first
+    /// step waits for the node's lease, if the fleet has an engine.
     pub fn tick(&self) {
         let purges = self.purges.0.as_ref();
         let is_ready = purges.is_none_or(|status| !status.figures().report.lease_left.is_zero());

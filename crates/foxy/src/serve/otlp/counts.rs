@@ -20,7 +20,7 @@ impl OtlpSignal {
         }
     }
 
-    /// Returns the name in messages.
+    /// Returns the name of the kind in messages to the operator, in the plural.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Spans => "traces",
@@ -67,7 +67,7 @@ impl OtlpCounts {
         self.dropped[signal as usize][why as usize].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Adds the metrics.
+    /// Adds the counts of exported and dropped spans and log records to the page `/metrics`.
     pub fn expose(&self, exposition: &mut Exposition) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let labels = OtlpSignal::ALL.map(|signal| [("signal", signal.name())]);

@@ -119,7 +119,7 @@ impl Export {
             }
             let _late = timeout(FLUSH_TIME, self.flush()).await;
         });
-        // A name look-up may run longer than foxy waits for it.
+        // Does not wait for the runtime's threads, because a name look-up may still be running.
         runtime.shutdown_background();
     }
 

@@ -251,8 +251,8 @@ impl Writer {
         (0..self.lists.len()).filter(|&number| !self.lists[number].is_out).collect()
     }
 
-    /// Takes `stores` out of use: gives the other stores a new set number, and writes it to their
-    /// lists. The lists of `stores` keep the old number, so the next start recognizes them as
+    /// Takes `stores` out of use: gives the set of the other stores a new number, and writes it to
+    /// their lists. The lists of `stores` keep the old number, so the next start recognizes them as
     /// outdated.
     fn take_out(&mut self, stores: &[usize], when_durable: WhenDurable) {
         let mut state = self.series.set;

@@ -165,8 +165,8 @@ struct OpenList {
 }
 
 impl PurgeList {
-    /// Prepares the list in `folder`, with the identity `series`. The first write creates a new
-    /// file.
+    /// Prepares the list in `folder`, with the identity `series` (the numbering of purges, and the
+    /// set of stores). The first write creates a new file.
     pub fn new(folder: PathBuf, series: Series) -> Self {
         Self { home: File::open(&folder), folder, series, open: None }
     }
@@ -195,9 +195,9 @@ impl PurgeList {
             .is_some_and(|(home, named)| is_same_file(&home, &named))
     }
 
-    /// Writes `rules` durably. `before` returns all earlier rules, which a rewritten file must
-    /// contain. `latest` is the number of the last rule. After an error, the rules may or may not
-    /// be on disk.
+    /// Writes the purges `rules` durably. `before` returns all earlier purges, which a rewritten
+    /// file must contain. `latest` is the number of the last purge. After an error, the purges may
+    /// or may not be on disk.
     pub fn keep(
         &mut self,
         before: impl FnOnce() -> Vec<Rule>,

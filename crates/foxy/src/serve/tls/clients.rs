@@ -76,7 +76,8 @@ impl TlsFiles {
             })?;
         }
         for path in self.issued() {
-            // Without a usable file, `acme` gets another certificate and replaces the file.
+            // A file that cannot be read is skipped: the module `acme` then gets another
+            // certificate and replaces the file.
             let Ok(content) = secret_file::read(&path) else { continue };
             let _unusable = certificates.add(&content, &content);
         }

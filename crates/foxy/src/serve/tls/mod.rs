@@ -22,8 +22,8 @@ use std::time::Duration;
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// Returns TLS settings for origins that trust the system's authorities, the certificates in
-/// `files`, and the authority of a sibling. If the system has no authorities, foxy only warns,
-/// because plain HTTP needs none.
+/// `files`, and the authority of `sibling`, another `foxy run` that shares its store. If the system
+/// has no authorities, foxy only warns, because plain HTTP needs none.
 pub fn origin_tls(files: &[PathBuf], sibling: Option<&Sibling>) -> Result<OriginTls, Failure> {
     let mut authorities = origin_authorities(files)?;
     if let Some(Sibling { authority, .. }) = sibling

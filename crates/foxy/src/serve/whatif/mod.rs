@@ -72,7 +72,7 @@ struct SimulatedTier {
     estimator: Estimator,
     /// Whether a finished request was a hit of this tier.
     counts_hit: fn(RequestOutcome) -> bool,
-    /// Returns the bytes that a response takes.
+    /// Returns the bytes that a response takes in this tier.
     size: fn(&QueuedRequest) -> u64,
 }
 
@@ -333,8 +333,9 @@ impl QueuedRequest {
         self.body_bytes + self.head_bytes + DISK_OVERHEAD
     }
 
-    /// Some outcomes, such as an expired response, do not depend on the size of the cache. Such a
-    /// request is a hit in no simulated cache.
+    /// Converts the facts about an answer for the queue. Some outcomes, such as an expired
+    /// response, do not depend on the size of the cache. A request with such an outcome counts as a
+    /// hit in no simulated cache.
     fn of(answer: &SampledAnswer<'_>) -> Self {
         let is_whole = answer.is_get && !matches!(answer.status, 206 | 304);
         let (may_hit, may_store) = match answer.outcome {

@@ -49,7 +49,7 @@ pub struct HostReport {
     pub host: String,
     pub requests: f64,
     pub bytes: f64,
-    /// A pair of hits and byte hits for each size.
+    /// For each cache size, the shares of the requests and of the bytes that would be hits.
     pub points: Vec<(Share, Share)>,
 }
 

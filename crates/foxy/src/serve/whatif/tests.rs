@@ -1,4 +1,5 @@
-//! Tests of the sample and of the counts that the curves start from.
+//! Tests the sample of requests, and the counts of requests and hits from which the what-if curves
+//! start.
 
 use super::*;
 use foxy_proxy::core::outcome::HitSource;
