@@ -169,8 +169,8 @@ pub fn read(
     Ok(Loaded { settings, file: file.map(Path::to_owned), warnings, written })
 }
 
-/// Fails if the configuration did not come from a regular file, but for example from a pipe.
-/// Another reading would find nothing, and so would drop all rules.
+/// Fails if the configuration did not come from a regular file, but for example from a pipe. A
+/// second reading would find nothing, and so would drop all rules.
 pub fn can_be_read_again(file: Option<&Path>) -> Result<(), Complaints> {
     let Some(path) = file else { return Ok(()) };
     if path.is_file() {

@@ -17,7 +17,7 @@ pub struct WrittenTable<T> {
     pub source: Source,
 }
 
-/// The name of a table, and its other keys as TOML text on one line.
+/// The name of a table such as a rule, and its other keys as TOML text on one line.
 pub struct TableTexts<'a> {
     pub name: &'a str,
     /// The text for people, without secrets.

@@ -129,8 +129,8 @@ fn examine(settings: &Settings, machine: &Machine, name: &str) -> Vec<Diagnosis>
     found
 }
 
-/// Returns the problems that a start of foxy would report. Leaves out unusable certificates if they
-/// are `known` already.
+/// Returns the problems that a start of foxy would report. If `known` is true, leaves out unusable
+/// certificates, because another examination has reported them.
 fn trials(settings: &Settings, known: bool) -> Vec<Diagnosis> {
     let mut findings = trial::try_out(settings);
     findings.retain(|finding| !(known && finding.key == "tls-certificate"));

@@ -120,9 +120,9 @@ impl ImportDraft {
         self.parts.push(DraftPart { place, original: text, content });
     }
 
-    /// Removes the part that wrote this line of [`Self::text`], counted from 1. The part's
+    /// Removes the setting, rule or origin at a line of [`Self::text`], counted from 1. Its
     /// directive becomes a leftover (directive that is not converted) with `reason`. Returns false
-    /// if no part wrote the line.
+    /// if there is nothing at the line.
     pub fn remove_line(&mut self, line: usize, reason: &str) -> bool {
         let mut next = 1;
         for at in self.order() {

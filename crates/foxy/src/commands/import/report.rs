@@ -9,7 +9,7 @@ use std::fmt;
 pub struct OriginalPlace {
     /// The name of the file, if the main file includes this file.
     pub file: Option<String>,
-    /// Counted from 1. 0 means the file as a whole.
+    /// Number of the line, counted from 1. 0 means the file as a whole.
     pub line: usize,
 }
 

@@ -52,7 +52,8 @@ impl FoundOffer {
                 ended();
             }
         };
-        // Without the thread, this process only tries the other proxy again from time to time.
+        // If the thread cannot start, this process only tries the other proxy again from time to
+        // time.
         let _ = std::thread::Builder::new().name("sharing".into()).spawn(wait);
     }
 }

@@ -46,12 +46,12 @@ pub struct AcmeKeeper {
     tls: ClientTls,
     random: RefCell<Random>,
     names: RefCell<BTreeMap<String, NameState>>,
-    /// Number of the reload whose names are in `names`.
+    /// Number of the configuration reload that gave the host names in `names`.
     reloads: Cell<Option<u64>>,
     wish: Notify,
 }
 
-/// The certificate of a name.
+/// The state of a host name's certificate.
 #[derive(Debug, Default)]
 struct NameState {
     /// Time of the next attempt to get a certificate.

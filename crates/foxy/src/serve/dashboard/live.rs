@@ -27,7 +27,7 @@ impl LastLook {
     }
 }
 
-/// Facts that the dashboard gets from the code that owns it.
+/// Facts for the dashboard that only its caller has.
 pub struct Facts {
     /// The settings `memory` and `limits.connections`.
     pub limits: (ByteSize, usize),

@@ -61,8 +61,8 @@ impl StoreMaps {
         Self((0..stores).map(|_| RefCell::default()).collect())
     }
 
-    /// Returns the newest map of a store, if it is newer than `after`. The first call of a dashboard
-    /// may find none.
+    /// Returns the newest map of a store, if it is newer than `after`. The first call of a
+    /// dashboard may find no map.
     pub fn map_as_json(&self, store: usize, after: WallTime, now: Instant) -> Option<Value> {
         let mut kept = self.0.get(store)?.borrow_mut();
         if kept.asked.is_none_or(|asked| now.since(asked) > WATCH_TIME) {

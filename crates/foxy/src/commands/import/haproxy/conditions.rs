@@ -69,8 +69,8 @@ impl HaproxyAcls {
         Ok(vec![term])
     }
 
-    /// Returns the lists of a conjunction such as `a !b { path /c }`. The flag is true for a list
-    /// after `!`.
+    /// Returns the lists (ACLs) of a conjunction such as `a !b { path /c }`. The flag is true for a
+    /// list after `!`.
     fn literals(&self, words: &[String]) -> Result<Vec<(bool, Vec<Facets>)>, TermFlaw> {
         let mut all = Vec::new();
         let mut negated = false;
@@ -128,7 +128,7 @@ fn flaw(name: &str, why: &str) -> TermFlaw {
 }
 
 /// Converts a criterion such as `hdr(host) -i a.example` or `path_beg /api` to a condition. `name`
-/// is the list's name, for errors.
+/// is the name of the list (ACL), for errors.
 fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
     let (kind, rest) = words.split_first().ok_or_else(|| flaw(name, "the criterion is missing"))?;
     let (flags, values): (Vec<&String>, Vec<&String>) =

@@ -6,23 +6,25 @@ use foxy_rules::operator::UrlPattern;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The conditions of rules that replace a regular expression for paths.
+/// The conditions of rules that replace one of nginx's regular expressions for paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathExpression {
-    /// Patterns for the path that match exactly the paths of the expression. `None` if there are no
-    /// such patterns.
+    /// Patterns that match exactly the paths that nginx's expression matches. `None` if there are
+    /// no such patterns.
     pub patterns: Option<Vec<String>>,
-    /// Expression for the URL that matches at least the paths of the expression. It may also match
-    /// URLs by their query.
+    /// A regular expression for URLs. It matches at least the URLs whose paths nginx's expression
+    /// matches. It may also match other URLs because of their query.
     pub at_least: String,
-    /// Expression for the URL that matches at most the paths of the expression.
+    /// A regular expression for URLs. It matches at most the URLs whose paths nginx's expression
+    /// matches.
     pub at_most: String,
 }
 
 const MOST_PATTERNS: usize = 24;
 
 impl PathExpression {
-    /// Reads the expression of a location. Returns `None` if foxy has no equal expression.
+    /// Converts the regular expression of a location. Returns `None` if foxy has no equal
+    /// expression.
     pub fn read(expression: &str, ignore_case: bool) -> Option<Self> {
         let flags = case_mark(ignore_case);
         let with = |may_cross: bool| {
@@ -36,8 +38,8 @@ impl PathExpression {
     }
 }
 
-/// Converts the expression of a `server_name` to an expression for the URL that matches at least
-/// the same hosts.
+/// Converts the regular expression of a `server_name` to a regular expression for URLs that matches
+/// at least the same hosts.
 pub fn host(expression: &str) -> Option<String> {
     let branches = branches(expression, true)?;
     let branches = branches.iter().map(|branch| {
@@ -55,8 +57,8 @@ pub fn host(expression: &str) -> Option<String> {
     text.parse::<UrlPattern>().ok().map(|_| text)
 }
 
-/// Converts a branch of an expression for paths to an expression for URLs. If `may_cross` is true,
-/// a match may reach into the query.
+/// Converts a branch of a regular expression for paths to a regular expression for URLs. If
+/// `may_cross` is true, a match may reach into the query.
 fn url(branch: &str, may_cross: bool) -> Option<String> {
     let any = if may_cross { ".*" } else { "[^?]*" };
     let (rest, anchored) = match branch.strip_prefix('^') {
@@ -138,8 +140,8 @@ struct Beginning {
     ended: bool,
 }
 
-/// Returns patterns that together match exactly the paths of the expression. Knows literal text,
-/// `.`, `.*`, `.+`, `?` and groups.
+/// Returns patterns that together match exactly the paths that the regular expression matches. Can
+/// convert literal text, `.`, `.*`, `.+`, `?` and groups.
 fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for branch in branches(expression, true)? {
@@ -166,7 +168,8 @@ fn patterns(expression: &str, ignore_case: bool) -> Option<Vec<String>> {
     is_sound.then(|| all.into_iter().map(|pattern| format!("{mark}{pattern}")).collect())
 }
 
-/// Extends each of the partial patterns by the expression up to its end, or to a `)` or `|`.
+/// Reads the regular expression up to its end, or to a `)` or `|`. Returns each partial pattern of
+/// `open`, extended by a pattern for this text.
 fn sequence(chars: &mut Peekable<Chars<'_>>, mut open: Vec<Beginning>) -> Option<Vec<Beginning>> {
     while let Some(&c) = chars.peek() {
         if matches!(c, ')' | '|') {
@@ -211,7 +214,8 @@ fn sequence(chars: &mut Peekable<Chars<'_>>, mut open: Vec<Beginning>) -> Option
     Some(open)
 }
 
-/// Extends each of the partial patterns by each alternative of a group, after its `(`.
+/// Reads a group of the regular expression, after its `(`. Returns each partial pattern of `open`,
+/// extended by each alternative of the group.
 fn group(chars: &mut Peekable<Chars<'_>>, open: &[Beginning]) -> Option<Vec<Beginning>> {
     if chars.next_if_eq(&'?').is_some() {
         chars.next_if_eq(&':')?;

@@ -210,7 +210,8 @@ impl NginxImport {
     }
 }
 
-/// Returns whether the argument switches the directive off. `satisfy all` is nginx's default.
+/// Returns whether the argument switches the directive off. The argument `all` of `satisfy` counts
+/// as off, because it is nginx's default.
 fn is_off(directive: &NginxDirective) -> bool {
     matches!(directive.argument(0), "off" | "0" | "all")
 }

@@ -52,8 +52,8 @@ fn has_inside(directive: &NginxDirective, name: &str) -> bool {
     directive.name() == name || directive.children().iter().any(|child| has_inside(child, name))
 }
 
-/// The tables of a server for some of its hosts, and their place in the new file. Exact names come
-/// first, then wildcards, then the default server.
+/// The origins and rules of a server for some of its hosts, and their place (`rank`) in the new
+/// file. Exact names come first, then wildcards, then the default server.
 pub struct HostTables {
     rank: u8,
     hosts: ServerHosts,
@@ -102,8 +102,9 @@ impl NginxImport {
         }
     }
 
-    /// Refuses the hosts of names that an origin cannot have, unless the server is the default for
-    /// all hosts. Returns whether there are such names.
+    /// Adds a rule that refuses the hosts of those names that an origin cannot have, such as
+    /// regular expressions. The rule leaves out the schemes whose default server is this server.
+    /// Returns whether the server has such names.
     fn unknown_names(
         &mut self,
         all: &[VirtualServer<'_>],
@@ -255,9 +256,9 @@ fn others(all: &[VirtualServer<'_>], number: usize, scheme: &str) -> Vec<String>
     names
 }
 
-/// Returns the hosts of a server, with their place in the new file. If http and https have
-/// different default servers, returns the names of a default server separately. Only the default of
-/// one scheme can have an origin for all hosts.
+/// Returns the hosts of a server, each group with its place (rank) in the new file. If http and
+/// https have different default servers, returns the names of a default server separately. Only the
+/// default of one scheme can have an origin for all hosts.
 fn host_scopes(
     all: &[VirtualServer<'_>],
     number: usize,

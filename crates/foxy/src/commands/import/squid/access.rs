@@ -47,7 +47,8 @@ impl AccessLine {
         self.literals.iter().any(|(_, name)| acls.asks(name))
     }
 
-    /// Returns whether the line may deny an address because of its name.
+    /// Returns whether the line may deny a request because of the name that a look-up gives for an
+    /// address.
     pub fn denies_names(&self, acls: &SquidAcls) -> bool {
         let mut names = self.literals.iter().filter(|(negated, _)| !negated);
         !self.allows && names.any(|(_, name)| acls.looks_up(name))

@@ -118,7 +118,8 @@ impl SquidAcls {
         self.has(name, &|list| acl_values::asks(&list.kind))
     }
 
-    /// Returns whether Squid compares the names of addresses with an ACL, or with a list in it.
+    /// Returns whether Squid looks up the names of addresses to compare them with an ACL, or with a
+    /// list in it.
     pub fn looks_up(&self, name: &str) -> bool {
         self.has(name, &|list| list.looks_up)
     }

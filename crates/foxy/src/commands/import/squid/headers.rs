@@ -45,7 +45,7 @@ pub fn reply_header_access(import: &mut SquidImport<'_>, line: &SquidLine) -> Co
 }
 
 /// Reads `NAME deny all`, which removes the field `NAME` from every message. `key` is the rule's
-/// effect. Other forms give the reason why they are not converted.
+/// effect. For any other line, returns the reason why it is not converted.
 fn removed(line: &SquidLine, key: &str) -> Result<String, ImportReason> {
     let name = line.argument(0).unwrap_or_default();
     if is_for_all(line, "allow", 1) && name != "All" {

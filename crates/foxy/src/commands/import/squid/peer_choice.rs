@@ -14,14 +14,15 @@ const MOST_COMBINATIONS: usize = 200;
 /// depend on these conditions if responses may be cached.
 const CLIENT_KEYS: [&str; 6] = ["client", "user", "method", "header", "days", "hours"];
 
-/// The answers of all lists to the requests that match a term, but no earlier term.
+/// The answers (yes or no) of all access lists to requests that `term` matches, but no term of an
+/// earlier choice.
 #[derive(Clone, Debug, Default)]
 pub struct PeerChoice {
     pub term: AccessTerm,
     pub answers: Vec<bool>,
 }
 
-/// The lines of a list, and its answer if it has no line.
+/// The lines of an access list, and the list's answer if it has no lines.
 pub type ChoiceList<'l> = (Vec<&'l AccessLine>, bool);
 
 /// Combines the answers of all lists. A request belongs to the first returned choice whose term

@@ -152,7 +152,7 @@ impl SquidPeers {
         self.add_origins(draft, acls);
     }
 
-    /// Returns the list that chooses each peer.
+    /// Returns for each peer the access list that decides whether Squid may use the peer.
     fn lists<'s>(&'s self, peers: &'s [SquidPeer]) -> impl Iterator<Item = ChoiceList<'s>> {
         peers.iter().map(|peer| {
             let lines = self.access.iter().filter(|(name, _)| *name == peer.name);

@@ -39,7 +39,7 @@ pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
     }
 }
 
-/// Lists the objects of another scheme than webcosm.
+/// Lists the objects of a store whose scheme is not webcosm.
 fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
     let superblock = match file.superblocks() {
         Ok((_, superblock)) => superblock,

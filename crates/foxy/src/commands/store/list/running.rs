@@ -35,7 +35,8 @@ fn search(
     listing: &mut Listing,
 ) -> Result<(), Failure> {
     let place = store.map_or_else(String::new, |store| format!("store={store}&"));
-    // The server compares texts, not patterns.
+    // The server searches for literal texts only. For a pattern, it sends all objects, and
+    // `listing` filters them.
     let is_text = |text: &&str| !text.contains(['*', '?', '[', '{', '\\', '(']);
     let raw = matches.get_raw("host").and_then(|mut all| all.next()).and_then(|it| it.to_str());
     let host = raw.filter(is_text).map_or_else(String::new, encode);
