@@ -28,9 +28,9 @@
 //! - *Tee*: stores an answer while the answer passes to one client.
 //! - *Variant*: one of several responses of a URL. The *Vary list* of the URL names the request
 //!   headers that choose among them.
-//! - *Epoch*: the moment at which a look-up or fetch began, in the order of a URL's events.
-//! - *Watch*: exists during a look-up or fetch of a URL. Meanwhile the cache remembers all writes
-//!   under the URL, so that no outdated response enters the cache.
+//! - *Epoch*: tells when a look-up or fetch began, by a number that orders the events of a URL.
+//! - *Watch*: a note that a look-up or fetch of a URL is in progress. While it exists, the cache
+//!   records all writes to the URL, so that no outdated response enters the cache.
 //! - *Purge*: a rule that removes stored responses.
 //! - *Place*: permits one client connection. The number of places is limited.
 //! - *Exchange*: one request to an origin, with its response.

@@ -39,8 +39,8 @@ use tokio::sync::watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Course {
     Serve,
-    /// Another process serves new connections. Open connections move to it, or end after their next
-    /// request.
+    /// Another foxy process has taken over and serves new connections. Open connections move to
+    /// that process, or end after their next request.
     Leave,
     /// The proxy ends. It accepts no more requests.
     Stop,

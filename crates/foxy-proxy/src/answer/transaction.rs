@@ -65,7 +65,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
     }
 
     /// Returns true if the client accepts neither a stored response nor the response of a flight
-    /// (shared fetch) that began earlier.
+    /// (shared fetch) that began before this request.
     pub(crate) fn wants_anew(&self) -> bool {
         self.control.no_cache || self.control.max_age == Some(0)
     }
@@ -234,7 +234,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         }
     }
 
-    /// Sends the body of an answer that has begun, if the body is large or has several ranges.
+    /// Sends the body of an answer whose head is already sent or buffered. Used for large bodies
+    /// and for answers with several ranges.
     async fn send_body(
         &mut self,
         stored: Arc<Stored>,

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Number of recently compressed bodies that the proxy remembers, in 24 KiB of memory.
 const MAX_RECENT: usize = 1024;
 
-/// Time in seconds before the same body is compressed again.
+/// Shortest time in seconds between two compressions of the same body.
 const RETRY_SECONDS: u64 = 300;
 
 /// The bodies that were compressed recently, and the permit to compress the next body.

@@ -58,7 +58,8 @@ pub(crate) enum WritePlace {
     /// The response is stored under the key of a variant. The current Vary list of the URL leads to
     /// this key.
     Variant,
-    /// The response is stored under the key of a variant. A new Vary list is stored under the URL.
+    /// The response is stored under the key of a variant. A new Vary list is stored under the key
+    /// of the URL at the same time.
     NewList,
 }
 

@@ -71,8 +71,8 @@ impl MemoryTier {
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// Returns the size in bytes of the largest body that fits into a shard together with a usual
-    /// head.
+    /// Returns the size in bytes of the largest body that fits into a shard together with a head of
+    /// usual size.
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM_BYTES)
     }

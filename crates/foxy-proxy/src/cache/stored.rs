@@ -66,8 +66,8 @@ impl CacheKey {
 }
 
 /// The Vary list of a URL: the names of the request headers that choose among its responses, the
-/// variants. Each variant's key contains the salt of the list. A new list has a new salt, so
-/// look-ups no longer find the variants of the old list.
+/// variants. Each variant's key contains the salt (a random number) of the list. A new list has a
+/// new salt, so look-ups no longer find the variants of the old list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     pub vary: Vary,

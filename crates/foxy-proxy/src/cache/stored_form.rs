@@ -12,9 +12,9 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Role, Vary, date};
 
-/// First byte of a record head that contains a response. A change of the encoding must change this
-/// byte and the two constants below. A change of [`NAMES`] changes the encoding. The decoder
-/// ignores records with any other first byte.
+/// First byte of a record head that contains a response. A change of the encoding must change the
+/// values of `RESPONSE`, `TARGETED_RESPONSE` and `VARIES`. A change of [`NAMES`] changes the
+/// encoding. The decoder ignores records with any other first byte.
 const RESPONSE: u8 = 6;
 /// First byte of the record head if a targeted field (RFC 9213), such as CDN-Cache-Control,
 /// controls the caching of the response.

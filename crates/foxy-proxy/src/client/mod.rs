@@ -201,7 +201,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Ends the bytes that [`Self::announce`] announced. The caller must have sent all of them.
+    /// Ends the chunk that [`Self::announce`] began. The caller must have sent all announced bytes.
     pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.announced_is_sent().await,
@@ -257,7 +257,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Notes the hash of the request's cache key, for the sample of answers.
+    /// Notes the hash of the request's cache key. It decides whether the answer belongs to the
+    /// sample that `request::sample` passes on.
     pub(crate) fn keyed(&self, key: Key) {
         match self {
             Self::Http1(sender) => sender.progress.keyed(key),

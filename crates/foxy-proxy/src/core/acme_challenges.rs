@@ -66,7 +66,8 @@ impl AcmeChallenges {
             return stream.map(Some).map_err(with_stream);
         };
         let mut stream = start.into_stream(answer).into_fallible().await.map_err(with_stream)?;
-        // The authority has seen the certificate, and may have closed the connection already.
+        // The authority has seen the certificate, and may have closed the connection already. So an
+        // error does not matter.
         let _ = stream.shutdown().await;
         Ok(None)
     }

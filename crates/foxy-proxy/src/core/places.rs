@@ -205,9 +205,9 @@ impl Place {
         &self.activity
     }
 
-    /// Records that the connection belongs to `client`, once the proxy knows the client. The
-    /// connection then counts against the client's share. Returns true if another connection of the
-    /// client gave up its place (slot for a connection).
+    /// Records that the connection belongs to `client`, once the proxy knows the client. From then
+    /// on, the connection counts against the client's limit. Returns true if another connection of
+    /// the client gave up its place (slot for a connection).
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();

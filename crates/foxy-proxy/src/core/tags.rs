@@ -25,7 +25,8 @@ pub(crate) fn is_field(name: &str) -> bool {
     [SURROGATE_KEY, CACHE_TAG].iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Keeps the tags of a response, because a rule is about to change their fields.
+/// Copies the tags of a response to the internal field, because a rule of the operator is about to
+/// change the fields with the tags.
 pub(crate) fn keep(headers: &mut Headers) {
     let tags = names(headers).collect::<Vec<_>>().join(&b',');
     if !tags.is_empty() {

@@ -190,7 +190,7 @@ impl HandshakeSettings {
 /// The server name and the certificate that a client sent in its TLS handshake.
 #[derive(Debug)]
 pub(crate) struct HandshakeFacts {
-    /// The name that the client gave to this server.
+    /// The server name (SNI) that the client sent in its TLS handshake.
     server_name: Option<Arc<str>>,
     chain: Arc<[CertificateDer<'static>]>,
     verified: RefCell<Verified>,

@@ -25,15 +25,16 @@ use foxy_http::{BodyLength, ResponseHead};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time limit for the head of the answer. The former owner looks only in its cache.
+/// Time limit for the head of the former owner's answer. It can be short, because the former owner
+/// looks only in its cache.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A request to the former owner.
+/// A request to the former owner of a cache key, another node of the fleet.
 pub(crate) struct FormerOwner(Box<UpstreamExchange>);
 
 impl FormerOwner {
-    /// Creates the request. Returns `None` if only the origin may answer, or if there is no former
-    /// owner.
+    /// Creates the request to the former owner of the key. Returns `None` if only the origin may
+    /// answer, or if the key has no former owner.
     pub(crate) fn of(worker: &Worker, wanted: &Wanted<'_>, miss: &Miss) -> Option<Self> {
         let link = worker.settings().upstream.fleet.as_ref()?;
         let (FleetRole::MayAsk(scheme) | FleetRole::Asked(scheme)) = wanted.role else {

@@ -245,7 +245,8 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Sends the answer of a node to the client. Keeps a copy in memory if the key is hot.
+/// Sends the answer of a node to the client. Keeps a copy in memory if the key is hot (requested
+/// often).
 async fn send(
     transaction: &mut Transaction<'_, '_>,
     answer: NodeAnswer,

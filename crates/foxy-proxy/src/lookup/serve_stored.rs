@@ -27,8 +27,9 @@ struct Remains {
     head: Arc<ResponseHead>,
     key: Bytes,
     length: u64,
-    /// The response and a watch on its URL, if the body is stored in parts of 1 MiB. The proxy may
-    /// store the remaining parts under another key.
+    /// The response, and a watch on its URL (the cache records all writes to the URL). `None` if
+    /// the body is not stored in parts of 1 MiB. The proxy may store the remaining parts under
+    /// another key.
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 

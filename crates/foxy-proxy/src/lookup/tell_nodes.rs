@@ -16,7 +16,7 @@ use tokio::time::timeout;
 /// Time limit for the answers of the other nodes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Tells all nodes that are not lost to remove the stored responses of a URL. Waits for their
+/// Tells all reachable nodes of the fleet to remove the stored responses of a URL. Waits for their
 /// answers, but not longer than [`PATIENCE`].
 pub(crate) async fn to_forget(worker: &Worker, wanted: &Wanted<'_>) {
     let (FleetRole::MayAsk(scheme) | FleetRole::Alone(scheme)) = wanted.role else { return };

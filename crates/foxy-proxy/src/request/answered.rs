@@ -117,7 +117,7 @@ impl Progress {
         self.given_id.replace(Some(id.into()));
     }
 
-    /// Decides whether the answer has a `Server-Timing` field.
+    /// Sets whether the answer has a `Server-Timing` field.
     pub(crate) fn time(&self, is_timed: bool) {
         self.is_timed.set(is_timed);
     }

@@ -5,7 +5,8 @@ use crate::upstream::{NoProxy, Scheme};
 use foxy_http::{Authority, Method, RequestHead, TargetForm, Version};
 
 /// The function that a browser calls for each URL. It calls no function of the browser, because
-/// some functions of browsers look names up. `file` replaces `TESTS` and `"PROXY"`.
+/// some functions of browsers look names up. The method `file` replaces `TESTS` by tests for hosts
+/// without a proxy, and `"PROXY"` by the address of this proxy.
 const SCRIPT: &str = r#"function FindProxyForURL(url, host) {
   host = host.toLowerCase().replace(/^\[|\]$|\.$/g, "");
   var parts = /^([a-z]+):\/\/(?:[^\/@]*@)?(?:\[[^\]]*\]|[^:\/]*)(?::(\d+))?/i.exec(url) || [];
@@ -79,7 +80,8 @@ pub(crate) fn is_asked(head: &RequestHead, own_name: Option<&str>) -> bool {
     };
     let asks = match head.target.form() {
         TargetForm::Origin(path) => is_file(path),
-        // Over HTTP/2, a request to the proxy itself looks like a request to an origin.
+        // In HTTP/2, even a request to the proxy itself has an authority, like a request to an
+        // origin. So the authority must be the proxy's own name.
         TargetForm::Absolute { authority, path, .. } => {
             head.version == Version::Http2 && is_file(path) && is_own(authority)
         }

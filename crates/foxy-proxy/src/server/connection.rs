@@ -63,7 +63,8 @@ pub(crate) async fn serve(
     connection.presented.clone_from(&state.presented);
     connection.aimed_at = state.aimed_at;
     connection.node = state.node;
-    // After the TLS handshake, the first bytes of the client may already be decrypted.
+    // After a TLS handshake, the first bytes of the client may already be decrypted. A wait for
+    // bytes on the socket would then miss them.
     let mut may_rest = matches!(connection.stream, Transport::Plain(_));
     let (mut idle_since, mut is_http1) = (Instant::now(), false);
     loop {

@@ -1,5 +1,6 @@
-//! A handle to a running proxy, with which any thread purges its cache and replaces its settings.
-//! `cache::purge` defines purges, and `explain` adds explanations.
+//! A handle to a running proxy. With it, any thread can purge the proxy's cache, replace its
+//! settings and explain requests. `cache::purge` defines purges, and `explain` defines
+//! explanations.
 
 use crate::cache::purge::{NotPurged, Order, PURGE_TIMEOUT, Scope, Strength};
 use crate::cache::storage::Storage;

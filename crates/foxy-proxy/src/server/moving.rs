@@ -1,5 +1,5 @@
-//! Moves idle client connections between proxies. A proxy that leaves gives its idle connections
-//! away, and the proxy that takes over adopts them. Connections with TLS or HTTP/2 cannot move,
+//! Moves idle client connections between proxies. A proxy that is being replaced gives its idle
+//! connections away, and its successor adopts them. Connections with TLS or HTTP/2 cannot move,
 //! because their state is in the memory of their process.
 
 use crate::core::counters::Counter;

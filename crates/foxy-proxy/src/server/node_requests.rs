@@ -1,7 +1,7 @@
 //! Answers the requests of other nodes of the fleet (`upstream::fleet`). A node sends a request to
-//! this node if this node is the owner of the key, or the second node in the key's order. The other
-//! node has already applied the operator's rules. This node never sends such a request on to
-//! another node.
+//! this node if this node owns the key, or if the owner is slow or lost and this node is next after
+//! the owner. The other node has already applied the operator's rules. This node never sends such a
+//! request on to another node.
 
 use crate::answer::{self, transaction::Transaction};
 use crate::cache::stored::CacheKey;

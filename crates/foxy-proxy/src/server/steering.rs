@@ -102,8 +102,8 @@ fn access_after_rewrite(
 }
 
 /// Keeps only the options of `Connection` that concern the connection itself. An option can also
-/// name a header field, which a proxy must remove. A client could so remove a field that a rule
-/// sets.
+/// name a header field, which a proxy must remove. So a client could otherwise remove a field that
+/// a rule sets.
 fn keep_own_connection_options(headers: &mut Headers) {
     const OWN: [&[u8]; 4] = [b"close", b"keep-alive", b"te", b"upgrade"];
     if !headers.contains("connection") {

@@ -3,8 +3,9 @@
 //! sends. So later code treats both kinds of clients in the same way.
 //!
 //! The proxy connects to the host that the client names, at the port of the client's destination.
-//! So a client that names a wrong host cannot put another server's response into the cache, nor
-//! pass the operator's rules. Without a name, the host is the address of the destination.
+//! So a client that names a wrong host cannot put another server's response into the cache. It also
+//! cannot circumvent the operator's rules. Without a name, the host is the address of the
+//! destination.
 
 use crate::client::io::{ClientConnection, LINGER};
 use crate::core::tls::HANDSHAKE;

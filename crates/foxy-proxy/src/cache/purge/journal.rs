@@ -37,7 +37,7 @@ pub struct Series {
     /// Random number of a set of stores that are used together, for example on several disks. If
     /// the operator replaces one store of the set, foxy draws a new number.
     pub set: u64,
-    /// Identifies the store among all stores of this foxy. [`place`] computes this number.
+    /// Identifies the store among all stores of this foxy process. [`place`] computes this number.
     pub place: u64,
 }
 

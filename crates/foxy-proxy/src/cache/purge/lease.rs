@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const NO_FLEET: u64 = u64::MAX;
 
-/// The end of a node's lease, on a clock that starts at boot. A node without `fleet.engine` needs
-/// no lease.
+/// The end of a node's lease, on a clock that starts at boot. A node without `fleet.engine` (a
+/// purge log that all nodes share) needs no lease.
 #[derive(Debug)]
 pub struct PurgeLease(AtomicU64);
 

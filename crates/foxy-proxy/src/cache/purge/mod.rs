@@ -89,7 +89,8 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Returns the lease of this node. A node without `fleet.engine` needs no lease.
+    /// Returns the lease of this node. A node without `fleet.engine` (a purge log that all nodes
+    /// share) needs no lease.
     pub const fn lease(&self) -> &PurgeLease {
         &self.lease
     }
@@ -173,7 +174,7 @@ pub enum NotPurged {
     Stopping,
     /// The disk or another node of the fleet was too slow. The purge may still take effect later.
     Late,
-    /// The engine of the fleet does not answer. The purge may still take effect.
+    /// The fleet's purge log (`fleet.engine`) is not reachable. The purge may still take effect.
     EngineAway,
 }
 

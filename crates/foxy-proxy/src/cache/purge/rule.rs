@@ -22,7 +22,7 @@ pub enum Scope {
     Url {
         /// The URL's cache key.
         key: Key,
-        /// The URL's site.
+        /// The URL's site: its scheme, host and port.
         site: Site,
     },
     /// Responses with a certain tag in `Surrogate-Key` or `Cache-Tag`.
@@ -33,7 +33,7 @@ pub enum Scope {
         length: u16,
         /// The prefix's hash.
         hash: u128,
-        /// The prefix's site.
+        /// The prefix's site: its scheme, host and port.
         site: Site,
     },
     /// Responses of URLs with a certain scheme and host, at a certain port or at all ports.
@@ -68,7 +68,7 @@ impl Strength {
     }
 }
 
-/// A purge as the client requested it, without a number.
+/// A purge as the client requested it. It has no number yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The purged responses.

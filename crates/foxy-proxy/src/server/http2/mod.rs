@@ -295,8 +295,9 @@ async fn drive(
             }
             _ => {}
         }
-        // A timeout that starts after `now` is at least as long as the shortest of these times. So
-        // it cannot end before `shortest`, and the loop need not wake earlier.
+        // Each timeout that starts after `now` lasts at least as long as the shortest of `idle`,
+        // `write` and `FAREWELL_TIME`. So it cannot end before `shortest`, and the loop need not
+        // wake earlier.
         let shortest = now + idle.min(write).min(FAREWELL_TIME);
         let deadlines =
             [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
@@ -350,7 +351,8 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
 /// resets all its streams.
 const RESETS_AT_ONCE: u32 = 200;
 
-/// After each such time, the client may reset one more stream, up to [`RESETS_AT_ONCE`].
+/// Interval after which a client may reset one more stream. The client can save up at most
+/// [`RESETS_AT_ONCE`] resets.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
 /// Counts how many more streams a client may reset. A reset stream no longer counts as open. But it

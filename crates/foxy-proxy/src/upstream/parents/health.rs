@@ -55,9 +55,9 @@ impl ParentHealth {
         }
     }
 
-    /// Records a failure. During a rest, a failure makes the rest longer only if it first shows
-    /// that the parent proxy is down. Returns true if the parent proxy is down now and was not down
-    /// before.
+    /// Records a failure. A failure during a rest makes the rest longer only if it is the first
+    /// sign that the parent proxy is down. Returns true if the parent proxy is down now and was not
+    /// down before.
     pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
         let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
         let during = if is_worse { WhileResting::Count } else { WhileResting::Ignore };

@@ -67,8 +67,8 @@ pub struct Parents {
     /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parent
     /// proxies.
     via: String,
-    /// Number of the sibling (a `foxy run` whose cache this proxy shares). It comes after the
-    /// numbers of all parent proxies.
+    /// Number of the sibling (a `foxy run` whose cache this proxy shares). The numbers of all
+    /// parent proxies are lower.
     sibling: Option<usize>,
     sibling_has_ended: AtomicBool,
     states: Mutex<ParentStates>,
