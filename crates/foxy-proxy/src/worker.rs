@@ -74,8 +74,7 @@ pub(crate) struct Shared {
     pub(crate) workers: AtomicU64,
 }
 
-/// Binary logarithm of the count of request numbers for each worker. No other worker uses the
-/// numbers of a worker.
+/// Each worker has 2 to this power numbers for its requests. No other worker uses these numbers.
 const REQUESTS_OF_WORKER: u32 = 48;
 
 impl Shared {

@@ -234,8 +234,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         }
     }
 
-    /// Sends the body of an answer whose head is already sent or buffered. Used for large bodies
-    /// and for answers with several ranges.
+    /// Sends the body of an answer whose head is already sent or buffered. The caller uses this
+    /// function for large bodies and for answers with several ranges.
     async fn send_body(
         &mut self,
         stored: Arc<Stored>,

@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Value of the event counter of the URL's [`Group`] when the look-up or fetch began.
+    /// Value of the URL's event counter when the look-up or fetch began. The counter belongs to the
+    /// [`Group`] of the URL, and counts look-ups, fetches and writes.
     pub(crate) order: u64,
     /// The number of the last purge before the look-up or fetch began.
     pub(crate) begun: Stamp,
@@ -41,9 +42,10 @@ const MAX_REMEMBERED_WRITES: usize = 16;
 pub(crate) struct CacheWrite {
     pub(crate) key: Key,
     pub(crate) place: WritePlace,
-    /// Value of the event counter when the fetch of the response began.
+    /// Value of the URL's event counter when the fetch of the response began. The counter counts
+    /// look-ups, fetches and writes.
     pub(crate) order: u64,
-    /// Value of the event counter when the look-up of the request began.
+    /// Value of the URL's event counter when the look-up of the request began.
     pub(crate) looked: u64,
     pub(crate) origin: WriteOrigin,
 }
@@ -144,7 +146,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// Value of the event counter at the newest write that the cache has forgotten.
+    /// Value of the URL's event counter at the newest write that the cache has forgotten.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -249,15 +251,15 @@ impl Group {
         }
     }
 
-    /// Returns true if no URL of this group was written or invalidated since the event number
-    /// `moment`.
+    /// Returns true if no URL of this group was written or invalidated since the group's event
+    /// counter had the value `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
 
-    /// Returns true if the URL was not invalidated after the event number `order`. If the URL has
-    /// no watch, the cache has no record of its writes. Then the result is true only if no URL of
-    /// the group was written or invalidated since `order`.
+    /// Returns true if the URL was not invalidated since its event counter had the value `order`.
+    /// If the URL has no watch, the cache has no record of its writes. Then the result is true only
+    /// if no URL of the group was written or invalidated since then.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -265,9 +267,9 @@ impl Group {
         }
     }
 
-    /// Returns true if a request for `key` may join a fetch that began at the event number `order`.
-    /// The request may not join if a later fetch wrote a response that could answer the request. If
-    /// `key` is `None`, any later write prevents the request from joining.
+    /// Returns true if a request for `key` may join a fetch that began when the URL's event counter
+    /// had the value `order`. The request may not join if a later fetch wrote a response that could
+    /// answer the request. If `key` is `None`, any later write prevents the request from joining.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
@@ -349,7 +351,7 @@ impl Groups {
 pub(crate) struct Watch {
     on: Arc<On>,
     pub(crate) epoch: Epoch,
-    /// Value of the event counter when the look-up of the request began.
+    /// Value of the URL's event counter when the look-up of the request began.
     looked: u64,
     /// True if the URL may have been written after the look-up began and before this watch began.
     /// The cache has no record of such writes.

@@ -452,8 +452,8 @@ impl Cache {
                 group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 self.forget(base);
             }
-            // A later fetch than this one replaces the stored response. The response of the later
-            // fetch is not complete yet, so the old response is removed here.
+            // Another fetch, which began later, replaces the stored response. Its response is not
+            // complete yet, so the old response is removed here.
             WriteVerdict::OutdatedAndGone => self.forget(key),
             WriteVerdict::Outdated => {}
         }

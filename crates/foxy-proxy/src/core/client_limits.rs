@@ -156,9 +156,9 @@ impl Pace {
         (self.limit.piece.get() as usize) << 10
     }
 
-    /// Takes `bytes` bytes, at most [`Self::piece`], from the client's rate. Rounds up to whole
-    /// KiB. If the rate does not permit them yet, the error is the time to wait before the next
-    /// try.
+    /// Takes `bytes` bytes, at most [`Self::piece`], from the client's allowance. Rounds up to
+    /// whole KiB. If the allowance has too few bytes now, the error is the time to wait before the
+    /// next try.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Duration> {
         let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
         let units = NonZeroU32::new(kibibytes).map_or(Ok(()), |units| {

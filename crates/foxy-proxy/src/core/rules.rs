@@ -146,8 +146,8 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Returns the policy for a response. `key` is its cache key, and `length` the length of the
-    /// whole body in bytes, if known.
+    /// Returns the caching policy for a response. `key` is its cache key, and `length` the length
+    /// of the whole body in bytes, if known.
     pub fn of(&self, role: Role, key: &[u8], head: &ResponseHead, length: Option<u64>) -> Policy {
         let negative_lifetime = **self.negative_lifetime.get();
         let base = Policy { role, negative_lifetime, ..Policy::default() };

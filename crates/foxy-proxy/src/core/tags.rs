@@ -34,7 +34,7 @@ pub(crate) fn keep(headers: &mut Headers) {
     }
 }
 
-/// Returns the fields without the internal field, which no client receives.
+/// Returns `headers` without foxy's internal field for tags, which no client receives.
 pub(crate) fn for_client(headers: &Headers) -> Cow<'_, Headers> {
     if !headers.contains(KEPT) {
         return Cow::Borrowed(headers);

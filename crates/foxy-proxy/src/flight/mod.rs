@@ -86,8 +86,8 @@ impl Flight {
         self.kept.notify_waiters();
     }
 
-    /// Applies `change` to the note of which bytes of the body the store has. If `change` returns
-    /// true, wakes the readers that wait for stored bytes.
+    /// Applies `change` to the record of which bytes of the body are in the store. If `change`
+    /// returns true, wakes the readers that wait for stored bytes.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
             self.kept.notify_waiters();

@@ -123,7 +123,8 @@ pub struct Proxy {
     course: watch::Sender<Course>,
     /// Copies of the listening sockets, for another process that takes over.
     sockets: Vec<SharedListener>,
-    /// For each worker, passes on connections that another foxy process has accepted.
+    /// One channel for each worker. It passes the worker connections that another foxy process has
+    /// accepted.
     adopts: Vec<UnboundedSender<IdleClient>>,
     threads: Vec<JoinHandle<()>>,
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
-/// Adds connections to a running proxy that another proxy has accepted before.
+/// Passes client connections to a running proxy. Another proxy has accepted these connections
+/// before.
 pub struct Adopter {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: Vec<UnboundedSender<IdleClient>>,

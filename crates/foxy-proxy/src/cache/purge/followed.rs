@@ -11,8 +11,8 @@ use std::sync::{PoisonError, RwLock};
 /// A position in the purge log of a fleet. It stands for all entries up to this position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPlace {
-    /// Random number of the log. If the fleet's engine loses entries, it begins a new log with a
-    /// new number.
+    /// Random number of the log. If the service that keeps the log loses entries, it begins a new
+    /// log with a new number.
     pub chain: u64,
     /// Position in the log of the last entry.
     pub position: u64,
@@ -47,7 +47,7 @@ struct LogProgress {
 }
 
 /// The position up to which this node has applied the fleet's purge log. A node without
-/// `fleet.engine` has no log.
+/// `fleet.engine` (the service with this log) has no position.
 #[derive(Debug, Default)]
 pub struct FollowedLog(RwLock<Option<LogProgress>>);
 

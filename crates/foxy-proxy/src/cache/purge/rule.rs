@@ -51,9 +51,9 @@ pub enum Strength {
     Soft,
     /// The response is removed.
     Hard,
-    /// The response stays, but the proxy must validate it before it serves it. No exception for
-    /// stale responses applies. Only a node of a fleet that may have missed purges uses this
-    /// effect.
+    /// The response stays, but the proxy must validate it before it answers a request with it. No
+    /// exception for stale responses applies. Only a node of a fleet that may have missed purges
+    /// uses this effect.
     Doubt,
 }
 

@@ -1,7 +1,7 @@
 //! The request field `traceparent`, with which clients take part in distributed tracing (W3C Trace
 //! Context).
 
-/// Name of the request field.
+/// Name of the request field with the trace context.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
 /// Length in bytes of a field value of version 00: `version-trace-span-flags`. Values of later
