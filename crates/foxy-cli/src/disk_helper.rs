@@ -29,7 +29,7 @@ pub fn command() -> Command {
         .hide(true)
 }
 
-/// Serves requests for the current folder until the other process closes the socket.
+/// Performs disk operations in the current folder until the other foxy process closes the socket.
 pub fn run(_: &ArgMatches) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("disk-helper: {error}"));
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;

@@ -138,9 +138,9 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
     }
 }
 
-/// Returns whether a field of a 304, or of a HEAD response that updates, replaces the stored field
-/// (RFC 9111 §3.2). Fields about the connection, the framing and the stored bytes do not. Vary does
-/// not either, because the secondary key depends on the stored Vary.
+/// Returns whether a field of a 304, or of a response to HEAD that updates the stored response,
+/// replaces the stored field (RFC 9111 §3.2). Fields about the connection, the framing and the
+/// stored bytes do not. Vary does not either, because the secondary key depends on the stored Vary.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

@@ -26,7 +26,7 @@ pub struct MiniatureCache {
     policy: Box<dyn Policy>,
     capacity: u64,
     used: u64,
-    /// The number of the entry of each key.
+    /// Index of the entry of each key in `keys`.
     entries: HashTable<u32>,
     keys: Vec<CachedKey>,
     vacant: Vec<u32>,

@@ -19,7 +19,7 @@ const MAX_READ_WAIT: Duration = Duration::from_secs(1);
 
 /// The reason why the store cannot be read.
 pub enum Unopened {
-    /// A start of foxy would refuse the store too.
+    /// The store cannot be opened. A start of foxy would fail with the same error.
     Refused(OpenStoreError),
     /// The next start of foxy empties the store.
     Emptied(AnewReason),

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 64;
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
-    /// Column behind the last character.
+    /// Column after the last character of the query.
     end: usize,
     now: u64,
 }

@@ -295,7 +295,7 @@ impl FromStr for Days {
 /// as `22:00-06:00` passes midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hours {
-    /// Minutes since midnight.
+    /// Start of the range in minutes since midnight.
     from: u64,
     until: u64,
 }

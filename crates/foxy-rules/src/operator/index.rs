@@ -1,7 +1,7 @@
 //! Finds the rules that may match a URL and a client, without checking every rule. A rule is stored
-//! under its hosts or under the folders of its paths, wherever fewer other rules are. If many rules
-//! are there, its path patterns go into a common set. A rule without hosts and paths is stored
-//! under its clients. Any other rule is always checked.
+//! under its hosts or under the folders of its paths, whichever fewer other rules share. If many
+//! rules share them, its path patterns go into a set that matches all patterns in one pass. A rule
+//! without hosts and paths is stored under its clients. Any other rule is always checked.
 
 use super::condition::Conditions;
 use super::facts::UrlFacts;

@@ -38,7 +38,7 @@ impl Shape {
             _ if !ignores_case && is_literal(text) => Self::Literal,
             (Some(literal), _) if !ignores_case && is_literal(literal) => Self::Beginning,
             (_, Some(literal)) if !ignores_case && is_literal(literal) => Self::End,
-            // A set returns an error for a pattern that is too large, where a single matcher would
+            // A `GlobSet` returns an error for a pattern that is too large. A single matcher would
             // panic.
             _ => Self::Other(GlobSet::builder().add(glob.clone()).build()?),
         })

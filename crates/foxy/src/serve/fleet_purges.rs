@@ -145,8 +145,8 @@ const fn why(cause: ValidateCause) -> &'static str {
 pub struct FleetPurgeFacts(pub Option<Arc<FleetPurgeStatus>>);
 
 impl FleetPurgeFacts {
-    /// Returns the purges of this node and the leases of all nodes as JSON. `None` without an
-    /// engine.
+    /// Returns as JSON the figures of this node's purges, and the time until each node's lease
+    /// ends. `None` without an engine.
     pub fn as_json(&self) -> Option<Value> {
         let figures = self.0.as_ref()?.figures();
         let FleetPurgeFigures { report, acknowledged, acknowledged_time, failed, .. } = figures;

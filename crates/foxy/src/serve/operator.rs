@@ -257,9 +257,9 @@ impl Leaving {
         }
     }
 
-    /// Waits up to the setting `leave-after` until all connections have ended, and also any older
-    /// process whose purges this process passes on. Returns an operator if the new process ends and
-    /// this process serves again, otherwise `None`.
+    /// Waits up to the setting `leave-after` until all connections have ended, and until any older
+    /// process whose purges this process passes on has ended. Returns an operator if the new
+    /// process ends and this process serves again, otherwise `None`.
     async fn finish(
         mut self,
         mut news: UnboundedReceiver<SuccessorNews>,

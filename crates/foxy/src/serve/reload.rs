@@ -116,8 +116,8 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// `current` is the configuration in force. `read_again` reads the next configuration. `parts`
-    /// receive the new settings.
+    /// Creates a reloader. `current` is the configuration in force. `read_again` reads the next
+    /// configuration. `parts` receive the new settings.
     pub fn new(current: Loaded, read_again: Box<ReadAgain>, parts: Reloadable) -> Self {
         Self {
             read_again,

@@ -40,8 +40,8 @@ pub struct Original {
 }
 
 impl Original {
-    /// Returns the place and text for a leftover that concerns the whole file. `text` names its
-    /// subject, because the leftover has no line.
+    /// Returns the place and text for a leftover (directive that is not converted) that concerns
+    /// the whole file. `text` names its subject, because the leftover has no line.
     pub fn file(text: &str) -> Self {
         Self { place: OriginalPlace { file: None, line: 0 }, text: text.to_owned() }
     }

@@ -17,7 +17,7 @@ pub struct TrustFiles {
     /// Start-up file for wget, because some versions of wget read no environment variable for
     /// authorities.
     pub wget: PathBuf,
-    /// Configuration file for apt that names the bundle.
+    /// Configuration file for apt that names the file with all trusted authorities.
     pub apt: PathBuf,
 }
 

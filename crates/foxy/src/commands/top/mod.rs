@@ -19,7 +19,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 use watch::{Looks, News, Watch};
 
-/// Longest time between a key and its effect.
+/// Longest time between a key press and its effect.
 const KEY_INTERVAL: Duration = Duration::from_millis(100);
 /// Size of the frame that `--once` prints.
 const ONCE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };

@@ -79,7 +79,7 @@ impl AcmeFolder {
         paths
     }
 
-    /// Replaces a file as a whole.
+    /// Replaces a file in one step: writes a new file, and renames it.
     fn write(&self, name: &str, content: &str) -> Result<(), String> {
         let (path, new) = (self.0.join(name), self.0.join(format!("{name}.new")));
         let write = || -> io::Result<()> {

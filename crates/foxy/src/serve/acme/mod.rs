@@ -29,7 +29,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest time for which foxy tries to get one certificate.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Returns the folder of the settings, if foxy gets certificates.
+/// Returns the folder for certificates. Returns `None` if the settings name no ACME authority.
 pub fn folder(settings: &Settings) -> Option<AcmeFolder> {
     let acme = &settings.acme;
     Some(AcmeFolder::of(acme.folder.as_deref()?, acme.directory.as_deref()?))

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use rustix::fs::{Access, access};
 use std::path::Path;
 
-/// Returns the reason why the folder cannot be used.
+/// Returns the reason why the folder for ACME certificates cannot be used.
 pub fn unusable_folder(settings: &Settings) -> Option<String> {
     let path = settings.acme.folder.as_deref()?;
     let is_there = |path: &&Path| path.as_os_str().is_empty() || path.exists();

@@ -83,7 +83,8 @@ impl Exposition {
         }
     }
 
-    /// Begins a family. Its samples must follow.
+    /// Begins a metric family, which has all samples of one metric. The caller must add the samples
+    /// next.
     pub(super) fn head(&mut self, name: &str, kind: FamilyKind, help: &str) {
         let kind = match kind {
             FamilyKind::Counter => "counter",

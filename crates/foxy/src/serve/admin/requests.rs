@@ -94,7 +94,8 @@ impl PurgeRequest {
         }
     }
 
-    /// Returns the stored responses that all names mean.
+    /// Returns for each name in the request the purges (scopes of stored responses) for which it
+    /// stands.
     pub fn scopes(&self) -> Vec<Scope> {
         self.names.iter().flat_map(|name| name.scopes.clone()).collect()
     }

@@ -59,7 +59,8 @@ pub struct Traffic {
 thread_local! {
     /// Number of requests of this worker since its last sample.
     static PASSED: Cell<u32> = const { Cell::new(0) };
-    /// Number of requests for which the sample of the request that ends now stands. 0: no sample.
+    /// Number of requests that the sample represents, if the request that ends now is a sample.
+    /// Otherwise 0.
     static WEIGHT: Cell<u32> = const { Cell::new(0) };
 }
 

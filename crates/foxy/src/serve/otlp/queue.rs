@@ -19,7 +19,7 @@ pub enum Telemetry {
     Message { at: WallTime, level: Level, text: String },
 }
 
-/// The entrance of the queue.
+/// The sending end of the queue.
 #[derive(Clone, Debug)]
 pub struct OtlpQueue {
     sender: Sender<Telemetry>,

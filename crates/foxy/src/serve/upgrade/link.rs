@@ -42,7 +42,8 @@ pub enum Message {
     Failed(String),
     /// The packet carries an idle client connection, which the new process must serve.
     Client { peer: SocketAddr },
-    /// As `Client`, for a connection of a transparent listener.
+    /// The packet carries an idle client connection of a transparent listener. `aimed_at` is the
+    /// address to which the client connected.
     TransparentClient { peer: SocketAddr, aimed_at: SocketAddr },
     /// The packet carries purges for the new process. The number identifies this message.
     Purge(u64),

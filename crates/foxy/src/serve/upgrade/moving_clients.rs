@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Time limit of the new process for reading a message.
+/// Time limit within which the new process must read a message.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// The receiver of the connections.

@@ -98,7 +98,8 @@ type TierTotals = Vec<Totals>;
 
 struct Simulation {
     tiers: Vec<SimulatedTier>,
-    /// For each tier, the counts to subtract: the requests whose weight the halvings have removed.
+    /// For each tier, the counts to subtract from the counts since the start: the weight that old
+    /// requests have lost.
     forgotten: TierTotals,
     halved: Instant,
     looked: Instant,
@@ -108,7 +109,7 @@ struct Simulation {
 /// The state that the workers and the thread share.
 struct SharedSample {
     simulation: Mutex<Simulation>,
-    /// Number of halvings of the highest sampling rate of all tiers.
+    /// How often the sampling rate was halved, for the tier with the highest rate.
     halvings: AtomicU8,
     /// Number of sampled requests that may still enter the queue in this second.
     left: AtomicU32,

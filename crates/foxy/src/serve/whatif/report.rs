@@ -79,7 +79,7 @@ impl TierReport {
         }
     }
 
-    /// Returns the points with the present policy.
+    /// Returns the points of the curve with the present replacement policy.
     pub fn curve(&self) -> impl Iterator<Item = &PointReport> {
         self.points.iter().filter(|point| point.policy == self.policy)
     }

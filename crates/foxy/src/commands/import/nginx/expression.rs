@@ -133,7 +133,7 @@ fn text_starts(chars: &Chars<'_>, c: char) -> bool {
     chars.as_str().starts_with(c)
 }
 
-/// The first part of a pattern that is being translated. `ended` is true after `$`.
+/// The first part of a pattern under construction. `ended` is true after `$`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Beginning {
     text: String,

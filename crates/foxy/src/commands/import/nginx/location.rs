@@ -125,10 +125,10 @@ impl NginxImport {
         }
     }
 
-    /// Converts a location with an exact path or an expression. An origin of foxy has only a
-    /// prefix, so these requests go to the origins of the prefixes. If such an origin is another
-    /// than the location's own, a rule chooses the location's own. If no rule matches exactly the
-    /// requests of the location, a rule refuses them.
+    /// Converts a location with an exact path or a regular expression. foxy finds an origin by a
+    /// path prefix only. If this finds another origin than nginx does, a rule chooses the
+    /// location's own origin. If no rule can match exactly the requests of the location, rules
+    /// refuse the requests that would go to another origin.
     fn other_location<'d>(
         &mut self,
         location: &LocationScope<'d>,

@@ -80,8 +80,8 @@ pub enum LocationPath<'d> {
 }
 
 impl<'d> LocationPath<'d> {
-    /// Reads the arguments of a location. Returns `None` for a named location, and for an
-    /// expression that foxy does not have.
+    /// Reads the arguments of a location. Returns `None` for a named location, and for a regular
+    /// expression that foxy cannot express.
     pub fn read(location: &'d NginxDirective) -> Option<Self> {
         let (mark, path) = match location.arguments() {
             [word] => {
@@ -215,7 +215,8 @@ impl LocationScope<'_> {
         self.rule(" is not converted", refusal())
     }
 
-    /// Returns a name for rules and origins. It has the line of the location, so that names differ.
+    /// Returns a name for rules and origins. The name contains the line number of the location, so
+    /// that names differ.
     pub fn name(&self) -> String {
         let site = self.hosts.rule.first().map_or("", |host| host.trim_start_matches('='));
         let text = self.original.text.strip_prefix("location").unwrap_or_default();

@@ -97,7 +97,7 @@ impl AccessPurpose {
 }
 
 /// Adds a rule for each line to the draft. If no line matches a request, Squid does the opposite of
-/// the last line. A last rule does the same.
+/// the last line. A last rule makes foxy do the same.
 pub fn add_rules(
     draft: &mut ImportDraft,
     acls: &SquidAcls,

@@ -48,7 +48,7 @@ const TYPES: &[AclType] = &[
     AclType("dstdom_regex", "url", host),
     AclType("browser", "header", |word| field("User-Agent", word)),
     AclType("referer_regex", "header", |word| field("Referer", word)),
-    // The first word names the field.
+    // The first word of a `req_header` ACL names the header field.
     AclType("req_header", "header", |word| field("", word)),
 ];
 

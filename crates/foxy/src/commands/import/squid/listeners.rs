@@ -23,7 +23,7 @@ pub struct SquidListeners {
     header_access: Vec<AccessLine>,
 }
 
-/// Options that foxy need not know, or that other code converts.
+/// Options of Squid's listeners that need no conversion, or that other code converts.
 const KNOWN: [&str; 28] = [
     "accel",
     "act-as-origin",

@@ -58,7 +58,8 @@ impl Listing {
         Self { filter, limit, is_json, now, kept, found, bytes, unread }
     }
 
-    /// Adds an object as the dashboard's search describes it. Ignores records without a response.
+    /// Adds an object, in the JSON form of the dashboard's search. Ignores a record that has no
+    /// response.
     pub fn add(&mut self, object: Value) {
         let Some(url) = object["url"].as_str().filter(|_| object["status"].is_u64()) else {
             return;
