@@ -33,7 +33,7 @@ pub struct Provenance {
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// Number of random seeds. Each seed has a run, and a value summarises all runs.
+    /// Whether the run had the option `--quick` and so did less than the full work.
     pub seeds: u32,
 }
 
@@ -242,8 +242,8 @@ impl Chart {
     }
 }
 
-/// Returns the unit that suits the times of distributions in microseconds, and its length. The
-/// median of most lines then has few digits.
+/// Chooses a unit of time for distributions in which most lines have medians of few digits. Returns
+/// the name of the unit, and its length in microseconds.
 fn unit_of(lines: &[Line]) -> (&'static str, f64) {
     let median = |line: &Line| {
         let found = line.points.iter().find(|(_, share)| share.value >= 0.5);

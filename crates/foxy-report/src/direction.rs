@@ -1,4 +1,5 @@
-//! Says which values of a measure or an axis are better, by words in the names and units.
+//! Decides from words in names and units whether higher or lower values of a measure or axis are
+//! better.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
-    /// The maker of the chart did not say. The words of title and axis then decide.
+    /// Unknown, because the code that made the chart did not state it. Words in the titles of chart
+    /// and axis then decide.
     #[default]
     Unstated,
-    /// Lower values.
+    /// Lower values are better.
     Lower,
-    /// Higher values.
+    /// Higher values are better.
     Higher,
-    /// Lower values of the x axis of a distribution.
+    /// Lower values are better, and the chart is a distribution, so its values lie on the x axis.
     FurtherLeft,
-    /// Neither, as for a count of requests.
+    /// Neither is better, as for a count of requests.
     Neither,
 }
 
@@ -109,7 +111,7 @@ impl Better {
         known.into_iter().find(|(words, _)| title.contains(words)).map(|(_, better)| better)
     }
 
-    /// Returns the words that a chart shows.
+    /// Returns the words with which a chart states this direction.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Lower => "Lower is better",

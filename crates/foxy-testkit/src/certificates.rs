@@ -71,13 +71,13 @@ impl TestAuthority {
         TestCertificate { text: certificate.pem(), certificate: certificate.der().clone(), key }
     }
 
-    /// Returns a list in PEM form that revokes the certificates with these serial numbers. The list
-    /// is current until the year `until`.
+    /// Returns a certificate revocation list in PEM form with these serial numbers. The list is
+    /// current until the year `until`.
     pub fn revoke(&self, serial_numbers: &[u64], until: i32) -> String {
         self.revoke_in(2000, serial_numbers, until)
     }
 
-    /// Does the same as [`Self::revoke`], but the list is issued in the year `year`.
+    /// Returns the same list as [`Self::revoke`], but with an issue date in the year `year`.
     pub fn revoke_in(&self, year: i32, serial_numbers: &[u64], until: i32) -> String {
         let revoked = serial_numbers.iter().map(|&number| RevokedCertParams {
             serial_number: SerialNumber::from(number),

@@ -15,8 +15,8 @@ pub enum Behaviour {
     Good,
     /// Waits before each response.
     Slow(Duration),
-    /// Answers probes as a healthy server does. For a GET that is not a probe, closes the
-    /// connection if the request has an even number. Answers all other requests with 503.
+    /// Answers probes as a healthy server does. Closes the connection without an answer for each
+    /// GET with an even number, except probes. Answers all other requests with 503.
     Lies,
 }
 
@@ -75,7 +75,7 @@ impl ChangingServer {
         }
     }
 
-    /// Returns the requests so far, without probes.
+    /// Returns the requests that the server has received so far, without probes.
     pub fn requests(&self) -> Vec<String> {
         let requests = self.requests.lock().expect("not poisoned");
         requests.iter().filter(|request| !is_probe(request)).cloned().collect()

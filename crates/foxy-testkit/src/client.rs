@@ -61,8 +61,8 @@ impl Client {
         self.answer(request.starts_with("HEAD"))
     }
 
-    /// Reads a response. The end of the response is known from its length, from its chunks, or from
-    /// the end of the connection. `no_body` tells that the request was a HEAD.
+    /// Reads a response. The response ends after its Content-Length, after its last chunk, or with
+    /// the connection. If `no_body` is true, the request was a HEAD and the response has no body.
     pub fn answer(&mut self, no_body: bool) -> Answered {
         let length = loop {
             if let Some(length) = head_length(&self.buffer) {

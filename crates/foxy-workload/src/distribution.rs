@@ -38,9 +38,9 @@ pub fn zipf_count_mean(most: u32) -> f64 {
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// Draws which earlier object a request repeats: 1 is the newest object, `objects` the oldest. The
-/// distance is at most k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). So newer
-/// objects are more popular, as in Polygraph's `zipf(skew)`.
+/// Draws how far back a repeated request reaches among the earlier objects: 1 is the newest object,
+/// `objects` the oldest. The distance is at most k with the probability (ln(k + 1) / ln(objects +
+/// 1))^(1 / skew). So newer objects are more popular, as in Polygraph's `zipf(skew)`.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
@@ -76,7 +76,8 @@ impl Zipf {
     }
 
     /// Returns the rank, counted from 0, that belongs to the uniform random number `unit` in `[0,
-    /// 1)`. At this rank, the sum of the weights first exceeds the share `unit` of all weights.
+    /// 1)`. It is the first rank up to which the weights together exceed the share `unit` of the
+    /// sum of all weights.
     pub(crate) fn rank(&self, unit: f64) -> u64 {
         let total = self.cumulated.last().copied().unwrap_or(1.0);
         let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);

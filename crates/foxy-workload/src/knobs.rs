@@ -160,7 +160,8 @@ impl Knobs {
         WorkloadError::Wrong { file, knob, found, right: right.into() }
     }
 
-    /// Returns an error if a knob was not read, because the model does not have it.
+    /// Returns an error if the file sets a knob that no call has read, because the model does not
+    /// have such a knob.
     pub fn finish(self) -> Result<(), WorkloadError> {
         match self.table.keys().next() {
             None => Ok(()),

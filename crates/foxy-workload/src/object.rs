@@ -1,6 +1,6 @@
 //! A synthetic object, which the benchmark's origin serves. The path of its URL contains all data
-//! that an origin needs for the response. The body follows from number and version, so a client can
-//! check each received byte.
+//! that an origin needs for the response. The object's number and version determine the bytes of
+//! the body, so a client can check each received byte.
 
 use foxy_base::random::split_mix;
 use std::fmt;
@@ -28,7 +28,7 @@ impl Object {
     }
 }
 
-/// The next requested object.
+/// The next requested object of a workload, with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Draw {
     pub object: Object,
@@ -42,8 +42,8 @@ impl fmt::Display for Object {
     }
 }
 
-/// The pseudo-random bytes of one version of an object, without an end. A body of n bytes is the
-/// first n of them.
+/// The endless stream of pseudo-random bytes that belongs to one version of an object. A body of n
+/// bytes is the first n bytes of this stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStream {
     seed: u64,
@@ -81,7 +81,8 @@ impl BodyStream {
         }
     }
 
-    /// Returns the position in `data` of the first byte that differs from the stream at `offset`.
+    /// Compares `data` with the bytes of the stream from `offset` on. Returns the position in
+    /// `data` of the first byte that differs, or `None` if all bytes are equal.
     pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut block = [0; 1024];
         for (number, piece) in data.chunks(block.len()).enumerate() {

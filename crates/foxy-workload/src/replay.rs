@@ -15,7 +15,7 @@ pub fn object(url: u32, size: u64) -> Object {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    /// Microseconds after the first GET.
+    /// Time of the request in microseconds since the first GET of the trace.
     time: u64,
     size: u64,
     url: u32,

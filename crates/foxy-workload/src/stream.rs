@@ -100,7 +100,7 @@ enum Source {
     Trace(ReplayStream),
 }
 
-/// The objects that count as requested before.
+/// The rule by which an object of the stream counts as requested before.
 #[derive(Clone, Debug)]
 enum Known {
     None,

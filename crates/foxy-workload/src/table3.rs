@@ -42,7 +42,7 @@ impl Table3 {
 pub(crate) struct Table3Stream {
     random: Random,
     world: u64,
-    /// Number of different objects so far, for each server.
+    /// Number of different objects requested so far, for each server.
     seen: Vec<u64>,
 }
 
@@ -111,8 +111,9 @@ mod tests {
         assert!((5038..=5202).contains(&mean), "mean size {mean}");
     }
 
-    /// Returns the best possible hit ratio of a proxy that fetches an object again while it is
-    /// still being fetched. `objects` is the number of objects that each server has already.
+    /// Returns the best possible hit ratio of a proxy that does not join requests. If clients
+    /// request an object again while the proxy still fetches it, the proxy fetches it again.
+    /// `objects` is the number of objects that each server already has.
     fn reachable_hit_ratio(knobs: &Table3, objects: f64, rate: f64) -> f64 {
         let new =
             rate * (1.0 - RECURRENCE) / f64::from(knobs.servers) * knobs.think_time.as_secs_f64();

@@ -28,7 +28,7 @@ pub struct Wpb {
     pub inherent_hit_ratio: f64,
     /// Distribution of file sizes.
     pub sizes: Sizes,
-    /// Number of servers. A file is on each server with equal probability.
+    /// Number of servers. Each file belongs to one server, and all servers are equally likely.
     pub servers: u32,
     /// Seed of the files' sizes and of the requests.
     pub seed: u64,
@@ -103,7 +103,7 @@ impl WpbClient {
         }
     }
 
-    /// Returns the next request, or `None` at the end.
+    /// Returns the next request, or `None` at the end of phase 2.
     pub fn next_request(&mut self) -> Option<WpbRequest> {
         let repeats =
             self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);

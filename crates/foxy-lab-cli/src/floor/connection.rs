@@ -16,7 +16,7 @@ const LARGEST_HEAD: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     Request,
-    /// The client takes no more bytes at the moment.
+    /// The client's socket accepts bytes again. The client was too slow to take the whole answer.
     Client,
     Origin,
 }

@@ -143,8 +143,8 @@ impl Ruler {
         labels
     }
 
-    /// Returns whether a value lies below the lowest value of the axis. The chart then marks the
-    /// cut.
+    /// Returns whether a value lies below the lowest value of the axis. The chart then marks that
+    /// the bar or interval continues beyond the axis.
     pub(super) fn cuts(&self, value: f64) -> bool {
         value < self.low
     }

@@ -1,5 +1,5 @@
-//! Says how sure the values of a chart are: the meaning of intervals and dots, or that there are
-//! none.
+//! Writes how certain the values of a chart are. The text says what the intervals and dots mean, or
+//! that the chart has no intervals.
 
 use super::finding::is_distribution;
 use super::{Chart, Look, Plot, Provenance, Spacing, Spread, Value};
@@ -67,8 +67,8 @@ fn without_interval(chart: &Chart, runs: &str) -> String {
     }
 }
 
-/// Returns the number of runs in words, such as `3 seeds`. `drawn` is the number of runs of a
-/// value, if the chart draws each run.
+/// Returns the number of runs in words, such as `3 seeds`. `drawn` is the number of runs that the
+/// chart draws as dots for each value; with 0, the number comes from `provenance`.
 fn runs(provenance: &Provenance, drawn: usize) -> String {
     let count = if drawn > 0 { drawn } else { provenance.seeds as usize };
     let plural = if count == 1 { "" } else { "s" };

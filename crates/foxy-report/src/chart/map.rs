@@ -1,4 +1,5 @@
-//! Draws the space of a simulated store as a map of coloured cells, as in Fig 13 of paper 001.
+//! Draws the space of a simulated store as a map of coloured cells, as in Fig 13 of the WebCoSM
+//! paper (paper 001 in docs/figures.md).
 //!
 //! The store is a row of slots of one size. A cell shows one or more neighbouring slots. The first
 //! cell is at the lower left, and the next cells follow upwards, column by column.
@@ -256,7 +257,8 @@ impl Map {
     }
 
     /// Returns two texts: how much of the store is live, and how many free chunks it has and how
-    /// large they are. Fig 14 of paper 001 shows the free chunks.
+    /// large they are. Fig 14 of the WebCoSM paper (paper 001 in docs/figures.md) shows the free
+    /// chunks.
     fn facts(&self, state: &MapState) -> [String; 2] {
         let (slots, chunks) = (state.slots(), state.free_chunks().count() as u64);
         let free: u64 = state.free_chunks().sum();

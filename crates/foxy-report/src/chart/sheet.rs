@@ -39,7 +39,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Starts a sheet. `finding` has the sentences between title and subtitle. Breaks long texts
+    /// Starts a picture. `finding` has the sentences between title and subtitle. Breaks long texts
     /// into lines.
     pub(super) fn new(title: &str, finding: &str, subtitle: &str) -> Self {
         let texts = [title, finding.trim_end_matches('.'), subtitle];

@@ -63,8 +63,8 @@ fn repeats<'a>(
 /// Name of the measure that counts failed requests. Every repeat records it, even if it is 0.
 const ERRORS: &str = "errors";
 
-/// Returns whether a repeat records this count only if it is above 0. This holds for errors by
-/// cause and for requests that the load generator aborts on purpose. A missing count then means 0.
+/// Returns whether a repeat leaves out the count `name` if it is 0. This holds for errors by cause
+/// and for requests that the load generator aborts on purpose. A missing count then means 0.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }

@@ -1,8 +1,8 @@
-//! The conditions of a verdict: the word, such as *reproduced*, that says how well the run's value
-//! agrees with the paper's value. A row whose run does not meet the conditions has no verdict, and
-//! its table shows the reasons instead.
+//! The conditions under which a row of a figure gets a verdict. A verdict is a word, such as
+//! *reproduced*, that says how well the run's value agrees with the paper's value. A row whose run
+//! does not meet the conditions has no verdict, and its table shows the reasons instead.
 //!
-//! The cache is filled once when a run has written as many bytes as the cache can hold.
+//! "The cache is filled once" means that a run has written as many bytes as the cache can hold.
 
 use super::quotes::quote;
 use super::{FigureRow, Verdict};
@@ -10,8 +10,8 @@ use crate::number::readable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Times that a run must fill the cache before it is in a steady state. Earlier, objects are added
-/// but hardly any are removed.
+/// Number of times that a run must fill the cache before the cache is in a steady state. Before
+/// that, the cache stores objects but removes hardly any.
 pub const STEADY_FILLS: f64 = 1.5;
 /// Number of seeds, or of runs on a real machine, that a verdict (agreement with the paper) needs.
 pub const SEEDS: u32 = 3;

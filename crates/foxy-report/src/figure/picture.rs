@@ -1,4 +1,4 @@
-//! Draws rows of figures: the paper's values beside the runs' values.
+//! Draws charts of figure rows, with the paper's values beside the runs' values.
 
 use super::quotes::{in_chart, quote};
 use super::{FigureRow, Place, QuoteKind};
@@ -74,7 +74,7 @@ fn better(unit: &str) -> Better {
     }
 }
 
-/// Returns what a value in this unit measures, such as `time` for seconds.
+/// Returns the kind of quantity that has this unit, such as `time` for seconds.
 fn what(unit: &str) -> &'static str {
     match unit {
         "chunks" => "number of chunks",

@@ -131,7 +131,7 @@ pub fn in_chart(figure: &str, row: &str) -> Option<Value> {
     Some(Value::between(quote.middle()?, *range.start(), *range.end()))
 }
 
-/// The lines of the table that begin with this mark have the seal and the papers' checksums.
+/// The beginning of the table lines that contain the seal and the papers' checksums.
 const SEAL: &str = "# seal";
 
 /// Reads the table. The error gives the number of the first wrong line.

@@ -74,7 +74,8 @@ impl FigureRow {
         let ends = quote.value.as_ref().map(|range| (*range.start(), *range.end()));
         let row = Self { range: ends.filter(|(low, high)| low < high), ..row };
         let row = row.against(middle, band);
-        // For such a row the paper gives only words, so a run's value cannot reproduce a number.
+        // A quote of the kind `Words` gives only a direction in words. So a run's value cannot
+        // reproduce its number.
         match (row.verdict, row.quote) {
             (Verdict::Reproduced, Some(QuoteKind::Words)) => row.only_shape(),
             _ => row,

@@ -63,7 +63,7 @@ impl RecordFile {
         &self.lines
     }
 
-    /// Returns the key that files with common charts share.
+    /// Returns the key that is equal for all files whose values appear in common charts.
     fn set(&self) -> &str {
         match self.command() {
             _ if self.is_comparison() => &self.stem,
@@ -101,8 +101,8 @@ impl RecordFile {
     }
 }
 
-/// Returns the page of the files. `second` has the files of the same runs at another scale, which
-/// verdicts need.
+/// Returns the page of the files. `second` contains the files of the same runs at another scale. A
+/// verdict needs both scales.
 pub fn page(title: &str, files: Vec<RecordFile>, second: &[RecordFile]) -> Page {
     let mut page = Page::new(title);
     page.figure_rows(&peaks::rows(&files, second));
@@ -249,7 +249,8 @@ fn provenance(records: &[Record], place: Place) -> Provenance {
         _ => None,
     });
     let (scale, quick) = setup.map_or((1.0, false), |setup| (setup.scale, setup.quick));
-    // The records may come from several files. Then each file has its own record of a measure.
+    // The records may come from several files. Then each file has its own record of the same
+    // measure, and the numbers of runs add up.
     let mut runs: BTreeMap<(&str, &str, Option<&str>), u32> = BTreeMap::new();
     for record in records {
         if let Record::Measure(one) = record {

@@ -8,8 +8,8 @@ use crate::record::{Measure, Record};
 use crate::statistics::mean;
 
 const FIGURE: &str = "000-d6";
-/// For each ratio, the names of the files of its two sides, without the number of the run. Then the
-/// ratio's row in the table of quotes.
+/// The ratios of peaks. Each entry names the file of the numerator and the file of the denominator,
+/// without the number of the run. The third text is the ratio's row in the table of quotes.
 const RATIOS: [(&str, &str, &str); 6] = [
     ("aufs", "ufs", "three disks: aufs over ufs"),
     ("aufs-noatime", "ufs", "three disks: aufs noatime over ufs"),
@@ -18,7 +18,7 @@ const RATIOS: [(&str, &str, &str); 6] = [
     ("aufs-2", "aufs-1", "two disks over one"),
     ("aufs", "aufs-1", "three disks over one"),
 ];
-/// Share by which the mean response time may lie outside the window of the search.
+/// Share by which the mean response time may lie outside the response times that the search allows.
 const TOLERANCE: f64 = 0.05;
 
 /// Returns a row for each ratio that the files have, with its verdict. `second` has the files of
@@ -55,7 +55,7 @@ fn unsettled(files: &[RecordFile]) -> Vec<FigureRow> {
 /// The peaks of all runs of a proxy.
 struct Peaks {
     rates: Vec<f64>,
-    /// The fewest fills of all runs.
+    /// The smallest number of times that any of the runs filled the cache.
     fills: f64,
     window: Condition,
     scale: f64,

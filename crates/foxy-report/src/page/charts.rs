@@ -62,8 +62,8 @@ fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
     Line { name: subject.into(), look: Look::Steps, points }
 }
 
-/// For each step of the fill (a tenth of the cache size written): its start in cache sizes, and the
-/// mean of the measure.
+/// The mean of a measure for each step of the fill. A step ends when another tenth of the cache
+/// size was written. Each pair has the start of the step, in cache sizes, and the mean.
 type Steps = Vec<(f64, f64)>;
 
 /// Name of the timeline that tells how far the cache is filled: the bytes written so far, divided

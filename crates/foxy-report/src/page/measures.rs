@@ -36,7 +36,8 @@ fn unit(measure: &Measure) -> &str {
     if is_unit { last } else { &measure.unit }
 }
 
-/// Returns the value of several runs, or the value of one run with its interval.
+/// Returns the value of a measure: over several runs their median, for one run its value with its
+/// interval.
 fn value(runs: &[&Measure]) -> Option<Value> {
     match runs {
         [one] => Some(Value::between(one.value, one.low, one.high)),

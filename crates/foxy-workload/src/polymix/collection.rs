@@ -47,8 +47,8 @@ impl Collection {
         self.window = Some(self.seen);
     }
 
-    /// Chooses the number of a document to repeat. `nature` gives the properties of a document of
-    /// this collection.
+    /// Chooses the number of a document to repeat. `nature` returns the properties of the document
+    /// with a given number.
     pub fn repeat(&self, random: &mut Random, nature: impl Fn(u64) -> Nature) -> u64 {
         let number = self.draw(random);
         if !random.chance(NEIGHBOUR_CHANCE) || !nature(number).cachable {
@@ -69,10 +69,10 @@ impl Collection {
         if self.window.is_none() || !random.chance(HOT_CHANCE) {
             return first + random.below(size);
         }
-        // The hot set (the most requested documents of the working set) begins at the document
-        // number that is a multiple of the working set's size. There is exactly one such number. So
-        // the hot set stays in place while the working set moves to newer documents, until the
-        // working set has passed it.
+        // The hot set holds the most requested documents of the working set. It begins at the
+        // document whose number is a multiple of the working set's size. The working set always
+        // contains exactly one such document. So the hot set stays in place while the working set
+        // moves to newer documents, until the working set has passed it.
         let hot = size.div_ceil(HOT_DIVISOR);
         let start = first.next_multiple_of(size);
         (start + random.below(hot)).min(self.seen - 1)

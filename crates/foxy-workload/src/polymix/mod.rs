@@ -78,8 +78,9 @@ impl PolyMix4 {
     }
 
     /// Returns how many cachable misses one phase must have before the working set (the documents
-    /// that requests repeat) stops growing. It is the number of a top phase, and at least 1,000:
-    /// peak rate × 45 % misses × 80 % cachable × 4 h / `time_scale`.
+    /// that requests repeat) stops growing. It is the expected number of cachable misses in a top
+    /// phase (full load), and at least 1,000: peak rate × 45 % misses × 80 % cachable × 4 h /
+    /// `time_scale`.
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
@@ -91,8 +92,8 @@ impl PolyMix4 {
     }
 }
 
-/// Returns the mean number of requests that a fetch of a page or single document by a robot
-/// (client) causes, including images.
+/// Returns the mean number of requests, including requests for images, that a robot (client) sends
+/// to fetch one page or single document.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =

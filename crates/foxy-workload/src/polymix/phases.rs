@@ -38,7 +38,8 @@ impl Factors {
         Self { load, recurrence: FILL_RECURRENCE, special: FILL_SPECIAL }
     }
 
-    /// Returns the factors between `self` (`part` = 0) and `end` (`part` = 1).
+    /// Interpolates linearly between two sets of factors. Returns `self` for `part` = 0, and `end`
+    /// for `part` = 1.
     fn toward(&self, end: &Self, part: f64) -> Self {
         let between = |from: f64, to: f64| from + (to - from) * part;
         Self {
@@ -73,7 +74,8 @@ pub struct PolymixPhase {
 }
 
 impl PolymixPhase {
-    /// Returns the factors at the time `elapsed`. They change linearly within the phase.
+    /// Returns the factors at the time `elapsed` since the start of the phase. They change linearly
+    /// within the phase.
     pub fn factors_at(&self, elapsed: Duration) -> Factors {
         match self.goal {
             Goal::After(time) if elapsed < time => {

@@ -175,8 +175,8 @@ mod tests {
         assert_ne!(starts(1), starts(2));
     }
 
-    /// Totals of starts (requests for a page or single document) with their images, about 2.9
-    /// requests per start. The requests of one start depend on each other.
+    /// Counts over many starts and their requests. A start is a request for a page or a single
+    /// document. With its images, it has about 2.9 requests, which depend on each other.
     #[derive(Default)]
     struct Seen {
         requests: f64,

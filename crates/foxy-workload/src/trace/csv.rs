@@ -1,6 +1,7 @@
 //! Parses CSV with commas, semicolons or tabs. Finds columns by the names in the header line; the
-//! Parquet reader uses the same names. Each line is a row. Line breaks inside quotes (RFC 4180) are
-//! not supported. Otherwise the rest of the file would be lost after a single missing quote.
+//! Parquet reader uses the same names. Each line is a row. A quoted field must not contain line
+//! breaks, although RFC 4180 permits them. If it could, a single missing quote would swallow the
+//! rest of the file.
 
 use super::report::ReadError;
 use super::skip::{self, Answer, Entry, Skip};

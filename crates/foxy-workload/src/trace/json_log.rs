@@ -23,8 +23,9 @@ struct JsonLine<'a> {
     url: Cow<'a, str>,
 }
 
-/// Parses a line and passes it to `take`. The size of the entry is the size of the body. Lines of
-/// Combined and Squid logs have no `body_bytes`, so this function returns an error for them.
+/// Parses a line and passes the resulting entry to `take`. The size in the entry is the number of
+/// body bytes, from the member `body_bytes`. A line without this member, such as a JSON line with
+/// the fields of a Combined or Squid log, gives an error.
 pub(super) fn parse<T>(
     line: &str,
     take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,

@@ -34,7 +34,8 @@ struct Visit {
     end: u32,
 }
 
-/// The requests that still have to be generated, if the model fixes the number of URLs.
+/// The numbers of requests that the generator must still produce. The generator counts them if the
+/// model fixes the number of URLs.
 struct Left {
     gets: u64,
     /// Number of the remaining requests that must be the first request of a URL.

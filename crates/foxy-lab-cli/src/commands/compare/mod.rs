@@ -39,7 +39,8 @@ The command writes records.jsonl, report.html, summary.md and junit.xml to the f
 again. Conditions of --fail-if can name proxy and workload, such as errors>0, foxy/hit_ratio<0.9 and \
 fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
-/// Arguments of a run. They exclude `--report`, which reports an earlier run and starts none.
+/// Arguments that only a new run can have. The command refuses them together with `--report`, which
+/// reports an earlier run.
 const OF_A_RUN: [&str; 10] = [
     "proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed",
 ];

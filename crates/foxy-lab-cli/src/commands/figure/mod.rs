@@ -198,8 +198,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let labs: Vec<Lab> = extents.iter().map(|extent| Lab::new(extent.clone(), &progress)).collect();
     let (modelled, measured): (Vec<Wanted>, Vec<Wanted>) =
         wanted.iter().partition(|figure| matches!(figure, Wanted::Model(_)));
-    // A signal ends the program at once while only the model works. So the model goes first, and
-    // real proxies and file systems, which need time to clean up, come last.
+    // While only simulations run, a signal ends the program at once. So simulated figures come
+    // first. Figures with real proxies and file systems, which need time to clean up, come last.
     let (mut made, mut second) = making.at_scales(&modelled, &labs)?;
     let (recorded, recorded_second) = making.recorded(&wanted, &extents, &progress)?;
     let (more, more_second) = making.at_scales(&measured, &labs)?;

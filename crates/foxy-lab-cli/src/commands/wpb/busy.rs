@@ -18,8 +18,8 @@ pub struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// `single` is the proxy that this command started. With `None`, the user started the proxy,
-    /// and this command cannot measure its use.
+    /// Creates the measurement. `single` is the proxy that this command started. With `None`, the
+    /// user started the proxy, and this command cannot measure its use.
     pub fn new(mut single: Option<&'a mut Single>) -> Self {
         let last = single.as_mut().and_then(|single| single.moment());
         Self { single, last, spent: Vec::new() }

@@ -99,7 +99,8 @@ fn server(
 }
 
 /// Whether the direct path, which has no proxy, leads to the server that the request names. Also
-/// true without a direct path, and if the front accepts any host or public hosts.
+/// true without a direct path, and if the Multiplier accepts requests for any host or for public
+/// hosts.
 fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };

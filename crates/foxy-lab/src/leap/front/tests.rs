@@ -290,7 +290,8 @@ fn a_long_answer_comes_whole_to_a_client_that_reads_late_and_its_times_are_left_
     stream.write_all(format!("GET /a HTTP/1.1\r\n{LAST}").as_bytes()).expect("sent");
     let mut first = [0; 1];
     stream.read_exact(&mut first).expect("begun");
-    // The proxy's path finishes during this pause. So the slow client does not delay its answer.
+    // The proxy's path finishes during this pause. So the slow client does not delay the proxy's
+    // answer.
     std::thread::sleep(Duration::from_millis(300));
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("answered");

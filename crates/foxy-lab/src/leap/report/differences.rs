@@ -193,8 +193,9 @@ const SMALL: u64 = 4 << 10;
 const LARGE: u64 = 64 << 10;
 
 named! {
-    /// A class of requests for the comparison of two paths. The first four classes group requests
-    /// by hits, the last three by body size. So a request may belong to two classes.
+    /// A class of requests for the comparison of two paths (proxies or the origin). The first four
+    /// classes tell which of the two paths answered from its cache. The last three classes group
+    /// requests by body size. So a request may belong to two classes.
     pub enum Class {
         /// Both paths had hits.
         Hits = "hits",

@@ -10,11 +10,11 @@ use std::time::{Duration, UNIX_EPOCH};
 /// LEAP's judgement of an answer, as the log shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// No judgement: the answer is the reference itself, or there is no reference. The log shows
-    /// `{DUMMY,}`.
+    /// No judgement: the answer is itself the reference (the answer that counts as correct), or
+    /// there is no reference. The log shows `{DUMMY,}`.
     Reference,
-    /// The status of the reference, the status of the answer (0 without an answer), and the
-    /// verdict.
+    /// The status of the reference (the answer that counts as correct), the status of the judged
+    /// answer (0 without an answer), and the verdict.
     Judged(u16, u16, Verdict),
 }
 

@@ -79,7 +79,8 @@ pub enum ReferenceSource {
     Proxy,
 }
 
-/// A difference between the fields of two answers. The name of the field is in lower case.
+/// A difference between the fields of an answer and of the reference, the answer that counts as
+/// correct. The name of the field is in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// The reference has the field, and the answer lacks it.

@@ -21,14 +21,14 @@ named! {
     /// The verdict on an answer. The log of the LEAP paper uses these names (Figure 3 of paper 002
     /// in docs/figures.md), except for three that the paper lacks.
     pub enum Verdict {
-        /// The answer matches the reference.
+        /// The answer matches the reference answer.
         Ok = "OK",
-        /// The status code differs from the reference.
+        /// The status code differs from the reference answer.
         StatusCodeMismatch = "STATUS_CODE_MISMATCH",
         /// A field is missing or differs, or a field that controls caches was added. Or the header
         /// fields leave doubt where the answer ends.
         HeaderMismatch = "HEADER_MISMATCH",
-        /// The body differs from the reference.
+        /// The body differs from the reference answer.
         BodyMismatch = "BODY_MISMATCH",
         /// The proxy gave no complete HTTP answer. There was no connection, the answer was
         /// truncated, or the bytes are not HTTP.

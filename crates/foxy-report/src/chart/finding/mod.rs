@@ -20,8 +20,9 @@ pub(super) fn finding(chart: &Chart, plot: &Plot) -> String {
     }
 }
 
-/// Returns how far the dots of a cloud are apart on the vertical axis. Callers pass the dots in
-/// order of time, so the result tells how far a disk head moves.
+/// Returns a sentence with the number of a cloud's dots, and the mean vertical distance from each
+/// dot to the next. Callers pass the dots in order of time, so the distance tells how far a disk
+/// head moves.
 fn steps(chart: &Chart, cloud: &Dots) -> String {
     let Dots { name, points } = cloud;
     let number = trimmed(points.len() as f64, 0);
@@ -31,8 +32,8 @@ fn steps(chart: &Chart, cloud: &Dots) -> String {
     format!("{name}: {number} dots. From dot to dot, {mean} on average.\n")
 }
 
-/// Returns whether higher or lower values of a chart are better. The maker of the chart stated
-/// this, or the words of title and axis state it.
+/// Returns whether higher or lower values of a chart are better. Takes this from the field `better`
+/// of the chart, or else from words in the titles of chart and axis.
 pub(super) fn better(chart: &Chart) -> Better {
     if chart.better != Better::Unstated {
         return chart.better;

@@ -4,7 +4,7 @@
 use super::{Value, interval, overlap, quantity, ratio, times};
 use crate::direction::Better;
 
-/// Most names that a sentence lists.
+/// Largest number of names that one sentence lists.
 const LISTED: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ fn listed(items: &[&Item], unit: &str) -> String {
     names.join(", ")
 }
 
-/// Compares an item with the best: as a ratio, or as a difference if a value is not above 0.
+/// Compares an item with the best item: as a ratio, or as a difference if a value is not above 0.
 fn against(item: &Item, best: &Item, unit: &str) -> String {
     if let Some(ratio) = ratio(&item.value, &best.value) {
         return times(&ratio, best.name);

@@ -1,4 +1,5 @@
-//! Draws the response times of a run of LEAP as in Table 4 of paper 002: mean and median.
+//! Draws the mean and median response times of a run of LEAP, as in Table 4 of the LEAP paper
+//! (paper 002 in docs/figures.md).
 
 use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 use crate::figure::quotes::in_chart;

@@ -1,5 +1,6 @@
-//! Summarises a run of LEAP: the fastest proxy and the proxy with the most wrong answers, by how
-//! much, and how sure.
+//! Summarises a run of LEAP (a comparison of proxies that all receive the same requests). The
+//! summary names the fastest proxy and the proxy with the most wrong answers, by how much, and how
+//! sure.
 
 use crate::number::{readable, significant};
 use crate::record::{Measure, Record};
@@ -7,7 +8,7 @@ use crate::table::Table;
 
 /// Paths without a cache. Proxies are compared with them, but they cannot be the fastest proxy.
 const REFERENCES: [&str; 2] = ["direct", "passthrough"];
-/// Verdicts on answers that look correct to a user.
+/// Verdicts on complete but wrong answers. A user cannot notice that they are wrong.
 const WRONG: [&str; 4] = ["status_code_mismatch", "header_mismatch", "body_mismatch", "stale"];
 /// Verdicts on requests without a complete answer.
 const UNANSWERED: [&str; 2] = ["incomplete", "timeout"];

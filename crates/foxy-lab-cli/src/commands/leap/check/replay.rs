@@ -20,8 +20,8 @@ use std::time::Duration;
 /// The time after which stored answers are certainly stale. The Collector (common parent proxy)
 /// must use every answer for 180 s without asking the origin again.
 const HELD: Duration = Duration::from_secs(181);
-/// The delay before the same request goes to the next address. The previous answer has certainly
-/// ended by then.
+/// The delay before the same request goes through the next listener of the Collector (common parent
+/// proxy). The previous answer has certainly ended by then.
 const LATER: Duration = Duration::from_millis(40);
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
