@@ -27,8 +27,8 @@ impl Histogram {
         self.count += other.count;
     }
 
-    /// Returns the duration that the share `share` of all durations does not exceed, or `None` if
-    /// there are no durations.
+    /// Returns a quantile: the fraction `share` of all durations are at most this duration. Returns
+    /// `None` if there are no durations.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = (share * self.count as f64).ceil().max(1.0);
         let mut below = 0;

@@ -76,7 +76,7 @@ pub struct Compression {
     pub types: Vec<MediaRange>,
 }
 
-/// The reason why the proxy sends a stored response without a coding of its own.
+/// The reason why the proxy sends a stored response without applying a coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotCoded {
     /// The client accepts none of the codings, or prefers the response without coding.

@@ -26,7 +26,7 @@ pub struct Policy {
     pub fresh_at_least: Option<u64>,
     /// Longest lifetime in seconds, set by a rule.
     pub fresh_at_most: Option<u64>,
-    /// How a rule computes the lifetime of a response that gives none.
+    /// How a rule computes the lifetime of a response that gives no lifetime.
     pub heuristic: Option<Heuristic>,
     /// Time in seconds for which a rule permits stale responses during validation (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Policy {
     pub stale_if_error: Option<u64>,
 }
 
-/// A rule's lifetime for responses that give none, like `refresh_pattern` of Squid.
+/// A rule's lifetime for responses that give no lifetime, like `refresh_pattern` of Squid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Heuristic {
     /// Lifetime in seconds of a response without a modification time.

@@ -24,8 +24,8 @@ pub enum Reuse {
     Revalidate(RevalidateReason),
 }
 
-/// The reason why a stale response may answer. None applies if the response itself forbids this
-/// (RFC 9111 §4.2.4).
+/// The reason why a stale response may answer. No such reason applies if the response itself
+/// forbids stale answers (RFC 9111 §4.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// The request contains `max-stale` (RFC 9111 §5.2.1.2).

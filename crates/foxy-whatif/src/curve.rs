@@ -3,10 +3,10 @@
 
 use foxy_schemes::PolicyName;
 
-/// A share from 0 to 1, with its 95 % interval.
+/// A fraction from 0 to 1, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The most likely share.
+    /// The most likely fraction.
     pub value: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -31,9 +31,9 @@ pub struct Point {
     pub policy: PolicyName,
     /// The size in bytes.
     pub capacity: u64,
-    /// The share of the requests that hit.
+    /// The fraction of the requests that would be hits.
     pub hits: Estimate,
-    /// The share of the bytes that hit.
+    /// The fraction of the bytes that would be hits.
     pub byte_hits: Estimate,
     /// Number of sampled keys that the simulated cache holds now.
     pub keys: usize,

@@ -16,7 +16,7 @@ pub struct Acceptance {
 type Weight = u16;
 
 /// Returns the coding to use for a request, among the `offered` codings. Without Accept-Encoding,
-/// the client may not know any coding, so it gets none.
+/// the client may not know any coding, so it gets the response without coding.
 pub fn acceptance(request: &(impl Fields + ?Sized), offered: &[Coding]) -> Acceptance {
     let listed: Vec<(&[u8], Weight)> =
         members(request.values("accept-encoding")).filter_map(weighted).collect();

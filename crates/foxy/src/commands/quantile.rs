@@ -1,8 +1,8 @@
 //! Quantiles of a histogram.
 
-/// Returns a quantile: a value that about the share `share` of all values do not exceed. A bucket
-/// has its upper end, and the number of all values up to this end. Returns `None` if the histogram
-/// is empty.
+/// Returns a quantile of a histogram: about the fraction `share` of all values are at most this
+/// value. Each bucket has its upper end, and the number of all values up to this end. Returns
+/// `None` if the histogram is empty.
 pub fn of(buckets: &[(f64, f64)], share: f64) -> Option<f64> {
     let wanted = buckets.last()?.1 * share;
     let place = buckets.iter().position(|(_, count)| *count >= wanted && *count > 0.0)?;

@@ -183,7 +183,7 @@ pub fn keep_doubts(handle: &ProxyHandle) {
 }
 
 thread_local! {
-    /// The sinks that want the record of the request that ends now, one bit for each.
+    /// The sinks (receivers) that want the record of the request that ends now, one bit each.
     static WANTED: Cell<u32> = const { Cell::new(0) };
 }
 

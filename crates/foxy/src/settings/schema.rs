@@ -131,7 +131,7 @@ fn schema(setting: &Setting) -> Value {
     schema
 }
 
-/// Returns the schema for one value of a setting. A setting that is a list has several.
+/// Returns the schema for one value of a setting. A setting that is a list has several values.
 fn item(kind: &Kind) -> Value {
     let words = kind.words();
     if !words.is_empty() {

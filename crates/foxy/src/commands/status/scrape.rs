@@ -82,8 +82,8 @@ impl Scrape {
         Self { samples: self.samples.iter().map(growth).collect() }
     }
 
-    /// Returns a value in seconds that the share `share` of the values in a histogram do not
-    /// exceed. Returns `None` if the histogram is empty.
+    /// Returns a quantile of a histogram in seconds: about the fraction `share` of all values are
+    /// at most this value. Returns `None` if the histogram is empty.
     pub fn quantile(&self, histogram: &str, labels: &[(&str, &str)], share: f64) -> Option<f64> {
         let name = format!("{histogram}_bucket");
         let buckets = self.samples.iter().filter(|sample| sample.has(&name, labels));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Explains the characters of the map to the user.
 pub const LEGEND: &str = "height: live data, ·: free, ◆: write position, ×: being evicted";
-/// Characters for the live share of sealed segments.
+/// Characters for the fraction of a sealed (completely written) segment that live records use.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const OPEN: char = '◆';
 const LEAVING: char = '×';

@@ -168,8 +168,8 @@ impl Write for TransactionSink {
     }
 }
 
-/// Opens the transaction log that the settings name. Returns `None` if they name none and `export`
-/// is `None`.
+/// Opens the transaction log that the settings name. Returns `None` if they name no log and
+/// `export` is `None`.
 pub fn open(
     settings: &Settings,
     export: Option<OtlpQueue>,

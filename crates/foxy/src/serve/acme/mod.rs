@@ -74,7 +74,7 @@ impl NameState {
 }
 
 impl AcmeKeeper {
-    /// Creates the keeper. Returns `None` if the settings name no authority.
+    /// Creates the keeper of certificates. Returns `None` if the settings name no ACME authority.
     pub fn new(
         reloader: Rc<Reloader>,
         directory_tls: OriginTls,

@@ -30,7 +30,8 @@ const STEP_PAUSE: Duration = Duration::from_millis(1);
 /// thread.
 const MAX_VISIT_WAIT: Duration = Duration::from_secs(2);
 /// The code of a cell's state in a snapshot of a store's map: a letter for each combination of
-/// state and level (live share). This letter stands for the first state and the lowest level.
+/// state and level (fraction of the bytes that live records use). This letter stands for the first
+/// state and the lowest level.
 const FIRST_CODE: u8 = b'#';
 const LEVELS: u8 = 10;
 
@@ -147,7 +148,7 @@ pub async fn visit<T: Send + 'static>(
 ) -> Option<T> {
     let (sender, receiver) = oneshot::channel();
     store.visit_layout(Box::new(move |layout| {
-        // The error is ignored, because nobody may wait any more.
+        // The error is ignored, because the receiver may be gone.
         let _ = sender.send(look(layout));
     }));
     timeout(MAX_VISIT_WAIT, receiver).await.ok()?.ok()

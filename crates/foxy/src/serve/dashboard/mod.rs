@@ -105,8 +105,8 @@ impl Dashboard {
         value
     }
 
-    /// Returns a map, its snapshots or stored objects. Returns `None` if there are none, such as
-    /// for an unknown store, and for other data.
+    /// Returns a map, its snapshots or stored objects. Returns `None` if the store is unknown or
+    /// has no such data, and for requests for other data.
     pub async fn storage(&self, wanted: DataRequest) -> Option<Value> {
         match wanted {
             DataRequest::Map { store, after } => {

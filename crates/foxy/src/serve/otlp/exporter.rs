@@ -44,7 +44,8 @@ pub struct OtlpExporter {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts to export to the collector of the settings. Returns `None` if the settings name none.
+/// Starts to export to the collector of the settings. Returns `None` if the settings name no
+/// collector.
 pub fn open(settings: &Settings) -> Result<Option<OtlpExporter>, Failure> {
     let Some(server) = settings.operation.otlp.clone() else { return Ok(None) };
     let tls = match server.scheme {

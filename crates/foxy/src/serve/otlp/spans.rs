@@ -26,7 +26,7 @@ pub fn count(transaction: &Transaction<'_>) -> u64 {
 }
 
 /// Returns whether the request caused a fetch that got a response. A request that only joined
-/// another request's fetch has none.
+/// another request's fetch caused no fetch.
 fn has_fetch(transaction: &Transaction<'_>) -> bool {
     transaction.origin_ttfb.is_some() && transaction.text(Text::Outcome) != "collapsed"
 }

@@ -53,7 +53,7 @@ pub struct HostReport {
     pub points: Vec<(Share, Share)>,
 }
 
-/// A share from 0 to 1, with its 95 % interval.
+/// A fraction from 0 to 1, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Share {
     pub value: f64,

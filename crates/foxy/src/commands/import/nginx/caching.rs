@@ -154,8 +154,8 @@ fn exceptions<'d>(location: &LocationScope<'d>) -> Vec<Exception<'d>> {
     found
 }
 
-/// Adds the rules that bypass foxy's cache. Such a rule both ignores stored responses and stores
-/// none.
+/// Adds the rules that bypass foxy's cache. With such a rule, foxy neither answers from the cache
+/// nor stores the response.
 fn bypasses(draft: &mut ImportDraft, location: &LocationScope<'_>, tables: &mut LocationTables) {
     for (line, variable, condition) in exceptions(location) {
         let Some((key, value)) = condition else { continue };
