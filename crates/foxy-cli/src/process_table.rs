@@ -67,7 +67,7 @@ impl Process {
         self.resident_pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Whether the process is still running. A new process with the same id does not count.
+    /// Returns whether the process is still running. A new process with the same id does not count.
     pub fn still_runs(&self) -> bool {
         Self::find(self.id).is_some_and(|now| !now.ended && now.started == self.started)
     }

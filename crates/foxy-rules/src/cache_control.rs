@@ -87,7 +87,8 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     inner.iter().filter(keep).copied().collect()
 }
 
-/// If a directive is repeated, keeps the smaller number of seconds (RFC 9111 §4.2.1).
+/// Notes the seconds of a directive. If the directive is repeated, keeps the smaller number (RFC
+/// 9111 §4.2.1).
 fn keep_least(seen: &mut Option<u64>, seconds: u64) {
     *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
 }

@@ -3,7 +3,7 @@
 
 /// A list of header fields. Names are compared without regard to case (RFC 9110 §5.1).
 pub trait Fields {
-    /// The values of all lines named `name`, in order.
+    /// Returns the values of all lines named `name`, in order.
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
     /// Returns the value of the only line named `name`. Returns `None` for no line or several

@@ -118,7 +118,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl StoreFile {
-    /// Whether the file is a webcosm store. Only such a store can be checked byte by byte.
+    /// Returns whether the file is a webcosm store. Only such a store can be checked byte by byte.
     pub fn is_webcosm(&self) -> bool {
         self.name == webcosm::FILE_NAME
     }
@@ -221,7 +221,7 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Whether the scheme creates the file with its full size.
+    /// Returns whether the scheme creates the file with its full size.
     pub fn is_preallocated(&self) -> bool {
         self.is_webcosm() || self.name == stream_packetizer::FILE_NAME
     }

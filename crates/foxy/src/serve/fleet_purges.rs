@@ -1,4 +1,4 @@
-//! Purges on all nodes of a fleet: starts this node as a member, saves its position in the log of
+//! Purges on all nodes of a fleet. Starts this node as a member, saves its position in the log of
 //! purges, and shows the state of its purges.
 
 use crate::failure::Failure;

@@ -152,8 +152,8 @@ impl ProxyStatus {
         self.stores.iter().find(is_silent).map(|store| store.folder.as_str())
     }
 
-    /// Whether a trouble that the newest check did not find is over. A store that is out of use
-    /// receives no requests, so its trouble continues.
+    /// Returns whether a trouble that the newest check did not find is over. A store that is out of
+    /// use receives no requests, so its trouble continues.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
     }

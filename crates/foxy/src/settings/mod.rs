@@ -134,8 +134,9 @@ pub fn mistakes(part: &str) -> Option<String> {
     complaints.into_iter().next().map(|complaint| complaint.message)
 }
 
-/// Like [`load`], but accepts settings that contradict each other. Commands that talk to a running
-/// foxy use this, because the flags of that foxy may resolve a contradiction.
+/// Reads the configuration as [`load`] does, but accepts settings that contradict each other.
+/// Commands that talk to a running foxy use this, because the flags of that foxy may resolve a
+/// contradiction.
 pub fn read(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use foxy_cli::machine::Machine;
 
-    /// Whether `value` matches `schema`. Supports all keywords that [`text`] writes, except
+    /// Returns whether `value` matches `schema`. Supports all keywords that [`text`] writes, except
     /// `pattern`: other tests check texts with the parsers.
     fn is_valid(value: &Value, schema: &Value) -> bool {
         let has_type = match schema["type"].as_str() {

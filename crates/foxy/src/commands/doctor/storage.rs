@@ -61,7 +61,8 @@ pub fn folder(store: &StoreChoice) -> Vec<Diagnosis> {
     [Some(file_system), space.ok()].into_iter().flatten().collect()
 }
 
-/// A file system with less than a twentieth of free space is slow, and may soon be full.
+/// Examines the free space of a store's file system. A file system with less than a twentieth of
+/// free space is slow, and may soon be full.
 fn space(folder: &Path, free: ByteSize, size: ByteSize) -> Diagnosis {
     let folder = folder.display();
     let says = format!("{folder} has {free} of {size} free");

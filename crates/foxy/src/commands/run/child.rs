@@ -53,8 +53,8 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether foxy is in the terminal's foreground process group. Then Ctrl-C sends SIGINT to the
-/// child too, so foxy must not forward it.
+/// Returns whether foxy is in the terminal's foreground process group. Then Ctrl-C sends SIGINT to
+/// the child too, so foxy must not forward it.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())

@@ -69,15 +69,16 @@ pub fn judge(claims: &Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRef
     if is_permitted { Ok(()) } else { Err(AccessRefusal::WebPage) }
 }
 
-/// Whether the dashboard sent a request with this `Origin`: the origin is this server under the
-/// name in `Host`. A request that may change something must also have the dashboard's own field.
+/// Returns whether the dashboard sent a request with this `Origin`: the origin is this server under
+/// the name in `Host`. A request that may change something must also have the dashboard's own
+/// field.
 fn is_from_dashboard(origin: &[u8], claims: &Claims<'_>) -> bool {
     let bare = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
     (claims.is_marked || claims.is_read) && bare.is_some() && bare == claims.hosts.first().copied()
 }
 
-/// Whether `host` is an address, is `localhost` or matches a pattern in `hosts`. `host` may include
-/// a port.
+/// Returns whether `host` is an address, is `localhost` or matches a pattern in `hosts`. `host` may
+/// include a port.
 fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let bare = match text.rsplit_once(':') {

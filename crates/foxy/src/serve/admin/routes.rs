@@ -58,7 +58,7 @@ impl AdminRequest {
         }
     }
 
-    /// Whether the client is a browser, which prefers a page over text.
+    /// Returns whether the client is a browser, which prefers a page over text.
     fn prefers_page(&self) -> bool {
         self.field("accept").is_some_and(|value| value.windows(9).any(|part| part == b"text/html"))
     }

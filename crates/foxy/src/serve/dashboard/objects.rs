@@ -1,5 +1,5 @@
-//! Lists stored objects for the dashboard: the objects of a segment, or the objects of a store or
-//! of the memory whose URLs contain some text. For each request, a new thread reads records from
+//! Lists stored objects for the dashboard: the objects of a segment, or the objects whose URLs
+//! contain some text, in a store or in memory. For each request, a new thread reads records from
 //! the disk.
 
 use super::maps::visit;

@@ -182,8 +182,8 @@ impl PurgeList {
         &self.folder
     }
 
-    /// Whether the folder still has the complete file that foxy has written. Otherwise the next
-    /// start would not find all purges.
+    /// Returns whether the folder still has the complete file that foxy has written. Otherwise the
+    /// next start would not find all purges.
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
@@ -271,7 +271,7 @@ impl OpenList {
         Ok(self)
     }
 
-    /// Whether `path` names this open file, and nothing has shortened the file.
+    /// Returns whether `path` names this open file, and nothing has shortened the file.
     fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), path.symlink_metadata()) {
             (Ok(ours), Ok(named)) => is_same_file(&ours, &named) && named.len() >= self.length,

@@ -87,8 +87,8 @@ impl DiskHealth {
         }
     }
 
-    /// Whether the disk recently refused a write as read-only. foxy does not ask the system,
-    /// because the system reports a read-only file system late or never.
+    /// Returns whether the disk recently refused a write as read-only. foxy does not ask the
+    /// system, because the system reports a read-only file system late or never.
     pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
         self.read_only.judge(observer.statistics.read_only.get(), now)
     }
@@ -125,7 +125,7 @@ fn operations(statistics: &StoreStatistics) -> u64 {
     kinds.into_iter().map(|kind| kind.get()).sum()
 }
 
-/// Whether an operation has had no answer from the disk for [`SILENT_AFTER`].
+/// Returns whether an operation has had no answer from the disk for [`SILENT_AFTER`].
 pub fn is_silent(observer: &Observer, now: Instant) -> bool {
     observer.owed.since().is_some_and(|since| since + SILENT_AFTER <= now)
 }

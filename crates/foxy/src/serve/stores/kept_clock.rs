@@ -170,8 +170,8 @@ impl KeptClock {
     }
 }
 
-/// Whether the current readings (saved times of two clocks) must be saved: the saved readings are
-/// too old, or somebody has set the wall clock.
+/// Returns whether the current readings (saved times of two clocks) must be saved: the saved
+/// readings are too old, or somebody has set the wall clock.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;

@@ -93,7 +93,7 @@ impl Predecessor {
         Ok(())
     }
 
-    /// Whether the old process has ended.
+    /// Returns whether the old process has ended.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
     }

@@ -191,9 +191,9 @@ impl NginxImport {
         }
     }
 
-    /// If servers for http and for https have the same hosts and different origins, foxy sends all
-    /// requests to the first origin. So a rule refuses the requests that belong to the second
-    /// origin.
+    /// Adds a rule if servers for http and for https have the same hosts and different origins.
+    /// foxy sends all requests to the first origin, so the rule refuses the requests that belong to
+    /// the second origin.
     fn refuse_crossed_origins(&mut self) {
         for second in 1..self.tables.len() {
             let is_crossed = (0..second).any(|first| {

@@ -69,9 +69,9 @@ pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Conver
     Ok(())
 }
 
-/// Squid without `cache_dir` caches only in memory. Makes foxy do the same. Squid also removes
-/// `Set-Cookie` from a stored response. foxy must not send a client the cookie of another client,
-/// so it stores no such response.
+/// Without `cache_dir`, Squid caches only in memory, so this function gives foxy no store. Squid
+/// also removes `Set-Cookie` from a stored response. foxy must not send a client the cookie of
+/// another client, so foxy stores no response with `Set-Cookie`.
 pub fn finish(draft: &mut ImportDraft) {
     if draft.value("store").is_none() {
         let original = Original::file("no cache_dir");

@@ -165,7 +165,7 @@ impl SquidListeners {
     }
 
     /// Sets `client-ca` to the first authority that an `https_port` names. foxy has one `client-ca`
-    /// for all its TLS listeners, so the report lists each `https_port` with another authority or
+    /// for all its TLS listeners. So the report lists each `https_port` with another authority or
     /// without an authority.
     fn client_authority(&self, draft: &mut ImportDraft) {
         let mut named = self.authorities.iter().filter_map(|(file, _)| file.as_ref());

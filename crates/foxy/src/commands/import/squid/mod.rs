@@ -117,7 +117,7 @@ impl SquidImport<'_> {
         self.draft
     }
 
-    /// If `http_access` lines ask clients for credentials, sets the file of foxy's users. foxy then
+    /// Sets the file of foxy's users, if `http_access` lines ask clients for credentials. foxy then
     /// asks every client to which no rule with `login = false` applies.
     fn set_users(&mut self) {
         const FILE: &str = "/etc/foxy/users";

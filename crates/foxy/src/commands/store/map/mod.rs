@@ -1,6 +1,6 @@
-//! `foxy store map PATH`: shows the segments of a store on its disk, which of them are free, and
-//! how much of each segment live records use (records that a request can find). No process may use
-//! the store meanwhile.
+//! `foxy store map PATH`: shows the segments of a store on its disk, and which of them are free.
+//! Also shows how much of each segment live records use. A request can find a live record. No
+//! process may use the store meanwhile.
 
 mod page;
 mod text;

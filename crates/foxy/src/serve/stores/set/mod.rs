@@ -58,8 +58,8 @@ struct Inner {
     directory: Option<Directory<Change>>,
 }
 
-/// Whether the key itself determines the store of a record, so that no directory (map from keys to
-/// stores) is needed.
+/// Returns whether the key itself determines the store of a record, so that no directory (map from
+/// keys to stores) is needed.
 pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
     let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
     members.len() < 2 || (selection == Selection::Key && are_alike)
