@@ -21,6 +21,6 @@ use failure::Failure;
 pub struct Entry {
     /// Builds the parser for the command's name and arguments.
     pub command: fn() -> Command,
-    /// Runs the command.
+    /// Runs the command with its parsed arguments.
     pub run: fn(&ArgMatches) -> Result<(), Failure>,
 }

@@ -4,7 +4,7 @@ use foxy_base::ByteSize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The machine and the environment variables at start-up.
+/// Facts about the machine and the environment variables, as found at start-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Memory in bytes that this process may use: the smaller of the machine's memory and the

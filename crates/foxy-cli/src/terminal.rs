@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The severity of a message to the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A problem that stops foxy.
+    /// The severity of a problem that stops foxy.
     Error,
-    /// A problem that reduces the hit ratio or loses log lines.
+    /// The severity of a problem that reduces the hit ratio or loses log lines.
     Warning,
-    /// Start, stop, and actions that the operator requested.
+    /// The severity of messages about start, stop, and actions that the operator requested.
     Info,
 }
 
@@ -56,7 +56,7 @@ pub fn failure() -> Option<&'static str> {
     FAILED.get().map(String::as_str)
 }
 
-/// Receives the messages to the operator.
+/// A function that receives the messages to the operator.
 pub type Listener = Box<dyn Fn(Level, &str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();

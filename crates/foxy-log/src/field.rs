@@ -5,15 +5,15 @@ use crate::transaction::{Kept, Text, Transaction};
 /// The type of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A whole number.
+    /// The field's value is a whole number.
     Number,
-    /// A number of bytes.
+    /// The field's value is a number of bytes.
     Bytes,
-    /// A duration in microseconds.
+    /// The field's value is a duration in microseconds.
     Duration,
-    /// A time in milliseconds since the Unix epoch.
+    /// The field's value is a time in milliseconds since the Unix epoch.
     Time,
-    /// A text, such as a URL.
+    /// The field's value is a text, such as a URL.
     Text,
     /// The address of a client. `=` also accepts a block of addresses.
     Address,

@@ -9,12 +9,12 @@ use crate::transaction::Transaction;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Counts of transactions.
+/// Counts of transactions: requests, hits, errors, bytes and durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Number of entries in the log.
+    /// Number of log entries, without their weights.
     pub entries: u64,
-    /// Number of requests.
+    /// Number of requests that the entries stand for.
     pub requests: u64,
     /// Number of requests that the cache could answer, including the requests that it answered.
     pub cacheable: u64,
@@ -22,9 +22,9 @@ pub struct Totals {
     pub hits: u64,
     /// Number of requests that failed.
     pub errors: u64,
-    /// Bytes to clients.
+    /// Number of bytes sent to clients.
     pub bytes: u64,
-    /// Bytes to clients from the cache.
+    /// Number of bytes sent to clients from the cache.
     pub hit_bytes: u64,
     /// Durations of requests.
     pub elapsed: Histogram,

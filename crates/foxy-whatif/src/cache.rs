@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     pub policy: PolicyName,
-    /// The size in bytes.
+    /// The size of the whole cache in bytes.
     pub capacity: u64,
     /// Objects above this number of bytes are not stored.
     pub object_limit: u64,

@@ -22,14 +22,14 @@ impl Estimate {
     }
 }
 
-/// The hits that a cache would have.
+/// A point of a curve: the hits that a cache with this size and policy would have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The size of the simulated cache divided by the size of the present cache.
     pub factor: f64,
     /// The replacement policy.
     pub policy: PolicyName,
-    /// The size in bytes.
+    /// The size of the cache in bytes.
     pub capacity: u64,
     /// The fraction of the requests that would be hits.
     pub hits: Estimate,

@@ -26,10 +26,10 @@ pub struct SampledRequest<'a> {
     pub may_store: bool,
 }
 
-/// The present cache.
+/// The present cache of a tier (the disk or the memory).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// The size in bytes.
+    /// The size of the cache in bytes.
     pub capacity: u64,
     /// The replacement policy.
     pub policy: PolicyName,
@@ -59,7 +59,7 @@ pub struct Estimator {
     until_look: u32,
     /// Caches with the present policy and [`FACTORS`], then caches with the present size.
     simulated: Vec<Simulated>,
-    /// Requests that no cache can answer.
+    /// Requests that would miss in a cache of any size.
     unavoidable: GroupSums,
     hosts: HostTable,
     /// Whether each cache missed the last request.
@@ -92,7 +92,7 @@ impl Estimator {
         }
     }
 
-    /// Returns the present rate of the sample.
+    /// Returns the present sampling rate.
     pub const fn rate(&self) -> SampleRate {
         self.rate
     }

@@ -35,7 +35,8 @@ fn estimated(lookups: &Lookups, tier: Tier, halvings: u8, seed: u64) -> (Vec<Poi
     (estimator.points(&totals), estimator)
 }
 
-/// Simulates the whole cache of a point.
+/// Simulates the whole cache of a point, without sampling. Returns the ratios of requests and bytes
+/// that hit.
 fn simulated(lookups: &Lookups, point: &Point, object_limit: u64) -> (f64, f64) {
     let replacement = Replacement::Policy(point.policy);
     let counts = run(lookups, replacement, point.capacity, object_limit, &AtomicU64::new(0)).counts;

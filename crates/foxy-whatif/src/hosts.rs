@@ -23,7 +23,7 @@ pub struct HostCurve {
 #[derive(Default)]
 struct HostSums {
     asked: GroupSums,
-    /// For each size, the requests that missed.
+    /// For each cache size, the requests that missed.
     missed: Vec<GroupSums>,
 }
 

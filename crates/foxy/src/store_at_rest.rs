@@ -65,7 +65,7 @@ impl StoreAtRest {
         Ok(Self { driver })
     }
 
-    /// Returns the map of the live records.
+    /// Returns the map of the store's live records, which a request could find.
     pub fn survey(&self) -> Survey {
         let Some(layout) = self.layout() else { return Survey::empty() };
         let mut survey = layout.begin_survey();

@@ -180,7 +180,7 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Returns a function that reads the file.
+    /// Returns a function that reads bytes of the file at a position.
     fn reader(
         &self,
         progress: &mut dyn FnMut(u64),

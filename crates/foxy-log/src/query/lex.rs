@@ -18,7 +18,7 @@ pub(super) enum TokenKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    /// Position of the first character, from 1.
+    /// Position of the token's first character in the query, from 1.
     pub(super) column: usize,
 }
 

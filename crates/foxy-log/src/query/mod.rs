@@ -39,17 +39,17 @@ pub enum Query {
 /// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `=`
+    /// The comparison `=`.
     Equal,
-    /// `!=`
+    /// The comparison `!=`.
     Different,
-    /// `<`
+    /// The comparison `<`.
     Less,
-    /// `<=`
+    /// The comparison `<=`.
     AtMost,
-    /// `>`
+    /// The comparison `>`.
     Greater,
-    /// `>=`
+    /// The comparison `>=`.
     AtLeast,
 }
 
@@ -66,10 +66,10 @@ impl Comparison {
     }
 }
 
-/// Why a query is invalid.
+/// The reason why a query is invalid, with the position of the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// The position in characters, from 1.
+    /// The position of the mistake in the query, in characters, from 1.
     pub column: usize,
     /// The reason why the query is wrong.
     pub reason: QueryFault,

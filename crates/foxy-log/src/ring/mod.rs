@@ -17,9 +17,9 @@ use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const MAGIC: [u8; 8] = *b"foxylog2";
-/// Bytes before the first block.
+/// Bytes of the file before the first block.
 const HEAD: u64 = 4096;
-/// Position of the number of the next block.
+/// Position, in the head of the file, of the number of the next block.
 const NEXT_AT: u64 = 16;
 const BLOCK: u64 = 64 << 10;
 /// Bytes before the first record of a block.
@@ -66,14 +66,14 @@ impl Geometry {
     }
 }
 
-/// The beginning of a block.
+/// The head of a block: its number, and the times of its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHead {
     /// Number of the block in the order of writing, from 1.
     number: u64,
     /// Time of the first record in milliseconds since the Unix epoch.
     first: u64,
-    /// Time of the last record.
+    /// Time of the last record in milliseconds since the Unix epoch.
     last: u64,
 }
 

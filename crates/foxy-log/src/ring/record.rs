@@ -5,15 +5,15 @@ use crate::transaction::{Kept, TEXTS, Text, Transaction};
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of length and checksum.
+/// Bytes of a record's length and checksum.
 const FRAME: usize = 8;
 /// Bytes of a record's numbers: eight numbers of 8 bytes, three of 4 bytes, then the status, the
 /// reason and padding.
 const NUMBERS: usize = 8 * 8 + 3 * 4 + 4;
 const TEXTS_AT: usize = FRAME + NUMBERS + TEXTS * 2;
-/// Longest text in bytes. Longer texts are cut.
+/// Largest size in bytes of a record's text other than the URL. Longer texts are cut.
 const MAX_TEXT: usize = 512;
-/// Longest URL in bytes.
+/// Largest size in bytes of a record's URL. Longer URLs are cut.
 const MAX_URL: usize = 4096;
 /// Stands for a number that is unknown.
 const UNKNOWN: u64 = u64::MAX;

@@ -1,4 +1,4 @@
-//! Writes a ring.
+//! Writes a ring (log file of fixed size).
 
 use super::{BLOCK, BLOCK_HEAD, BlockHead, Geometry, HEAD, NEXT_AT, record};
 use std::fs::File;

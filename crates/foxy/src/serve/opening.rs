@@ -76,7 +76,7 @@ pub struct RunningProxy {
     pub whatif: Arc<WhatIf>,
     /// The state of the fleet, if foxy is a node of a fleet.
     pub(super) fleet: Option<FleetView>,
-    /// Lines about the parent proxies.
+    /// Lines about the parent proxies, for the start-up message.
     pub parents: Vec<String>,
 }
 

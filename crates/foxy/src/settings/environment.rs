@@ -8,7 +8,7 @@ use super::{store_choice, text};
 use foxy_cli::suggestion::nearest;
 use std::ffi::{OsStr, OsString};
 
-/// Prefix of every variable.
+/// Prefix of the name of every environment variable for a setting.
 pub const PREFIX: &str = "FOXY_";
 /// The variable that names the configuration file, as `--config` does.
 pub const CONFIG: &str = "FOXY_CONFIG";

@@ -43,14 +43,14 @@ impl fmt::Debug for EngineUrl {
     }
 }
 
-/// Reads a member of a fleet.
+/// Parses a member of a fleet, and returns its usual form.
 #[cfg(feature = "fleet")]
 pub fn member(text: &str) -> Result<String, String> {
     let read: Result<foxy_fleet::Member, _> = text.parse();
     read.map(|member| member.to_string()).map_err(|error| format!("{text:?}: {error}"))
 }
 
-/// Reads the name of a member.
+/// Parses the name of a fleet's member, and returns its usual form.
 #[cfg(feature = "fleet")]
 pub fn member_name(text: &str) -> Result<String, String> {
     let read: Result<foxy_fleet::MemberId, _> = text.parse();
@@ -87,7 +87,7 @@ pub fn member_name(text: &str) -> Result<String, String> {
 }
 
 impl FleetChapter {
-    /// Returns the names of all members.
+    /// Returns the names of all members of the fleet.
     #[cfg(feature = "fleet")]
     pub fn member_names(&self) -> Vec<Box<str>> {
         let name = |text: &String| text.split(' ').next().unwrap_or(text).into();

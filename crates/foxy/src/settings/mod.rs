@@ -71,13 +71,13 @@ impl Loaded {
         self.written.sources.get(key)
     }
 
-    /// Returns the texts of each rule.
+    /// Returns the name and the TOML text of each rule.
     pub fn rules(&self) -> impl Iterator<Item = TableTexts<'_>> {
         let keys = &rules::RULE_KEYS[1..];
         self.written.rules.iter().map(|written| written.texts(&written.value.name, keys))
     }
 
-    /// Returns the texts of each origin.
+    /// Returns the name and the TOML text of each origin.
     pub fn origins(&self) -> impl Iterator<Item = TableTexts<'_>> {
         let keys = origins::keys();
         self.written.origins.iter().map(move |it| it.texts(&it.value.name, &keys[1..]))

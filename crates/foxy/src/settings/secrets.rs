@@ -3,7 +3,7 @@
 
 use toml::{Table, Value};
 
-/// Text in place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 /// If a name contains one of these texts, its value is secret.
 const SECRET_NAMES: [&str; 9] =

@@ -7,7 +7,7 @@ use foxy_schemes::SchemeName;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDir {
-    /// The line as the user wrote it.
+    /// The `cache_dir` line as the user wrote it.
     pub text: String,
     pub store: StoreChoice,
 }

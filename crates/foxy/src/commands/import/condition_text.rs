@@ -9,12 +9,12 @@ pub const fn case_mark(ignore_case: bool) -> &'static str {
     if ignore_case { "(?i)" } else { "" }
 }
 
-/// Returns the pattern that matches `text` alone.
+/// Returns the pattern that matches only the text `text`.
 pub fn escaped(text: &str) -> String {
     text.chars().map(literal).collect()
 }
 
-/// Returns the pattern that matches the character alone.
+/// Returns the pattern that matches only the character `c`.
 pub fn literal(c: char) -> String {
     match c {
         '*' | '?' | '[' | ']' | '{' | '}' | '\\' => format!("\\{c}"),

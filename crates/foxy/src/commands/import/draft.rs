@@ -94,7 +94,7 @@ impl ImportDraft {
         self.leave(original, ImportReason::Differs(text.into()));
     }
 
-    /// Returns the value of a setting.
+    /// Returns the draft's value of the setting `key`.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.parts.iter().find_map(|part| match &part.content {
             DraftContent::Setting(name, value) if *name == key => Some(value),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Finds and reads the included files.
 #[derive(Debug)]
 pub struct OriginalFiles {
-    /// The folder of the main file.
+    /// The folder of the original's main configuration file.
     folder: PathBuf,
 }
 

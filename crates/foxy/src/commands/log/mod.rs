@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 /// Number of groups that `--group` shows unless `-n` gives a number.
 const SHOWN_GROUPS: usize = 30;
-/// Number of lines that are written at once.
+/// Number of lines that the command writes at once.
 const LINES_AT_ONCE: usize = 256;
 
 pub fn command() -> Command {

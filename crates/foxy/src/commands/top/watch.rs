@@ -83,7 +83,7 @@ pub enum News {
 pub struct Watch(Receiver<News>);
 
 impl Watch {
-    /// Starts the threads. They end with the process.
+    /// Starts the threads that query foxy and wait for signals. They end with the process.
     pub fn start(client: AdminClient, interval: Duration) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(1);
         let stop = sender.clone();

@@ -59,7 +59,7 @@ fn read(matches: &ArgMatches, path: &Path) -> Result<(Trace, ReadReport), Failur
         .map_err(|error| unreadable(&error))
 }
 
-/// Simulates the requests of a trace.
+/// Simulates the requests of a trace in caches of several sizes and policies.
 fn simulated(trace: &Trace, tier: Tier) -> WhatIfReport {
     let others: Vec<_> = POLICIES.iter().map(|row| row.name).collect();
     let mut estimator = Estimator::new(tier, &others, MEMORY_LIMIT);

@@ -23,7 +23,7 @@ pub struct LogQueue {
     unwritten: AtomicU64,
 }
 
-/// The lines of one worker.
+/// The log lines of one worker that wait to be written.
 #[derive(Debug, Default)]
 struct Lines {
     text: Vec<u8>,
@@ -37,7 +37,7 @@ impl Lines {
         self.ends.clear();
     }
 
-    /// Returns each line with its time.
+    /// Returns each log line with its time.
     fn timed(&self) -> impl Iterator<Item = (WallTime, &[u8])> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
         starts.zip(&self.ends).map(|(start, (at, end))| (*at, &self.text[start..*end]))

@@ -27,9 +27,9 @@ pub enum NoCertificate {
     Challenge(String),
     /// The private key or the certificate signing request could not be made.
     Request(AuthorityError),
-    /// The certificate does not belong to the key.
+    /// The certificate from the authority does not belong to the key.
     Certificate(CertificateError),
-    /// The certificate is for another name.
+    /// The certificate from the authority is for another name.
     OtherName,
     /// The certificate has expired, or this machine's clock is wrong.
     Expired,

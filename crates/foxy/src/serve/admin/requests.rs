@@ -23,7 +23,7 @@ pub struct PurgeRequest {
     pub strength: Strength,
     /// Whether the answer counts the stored responses that the names mean.
     pub counts: bool,
-    /// Whether foxy only counts, and purges nothing.
+    /// Whether the request asks foxy only to count responses, not to purge them.
     pub is_trial: bool,
 }
 

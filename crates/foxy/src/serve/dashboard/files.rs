@@ -3,7 +3,7 @@
 
 pub struct PageFile {
     name: &'static str,
-    /// Value of `Content-Type`.
+    /// Value of the file's `Content-Type`.
     pub kind: &'static str,
     pub text: &'static str,
 }

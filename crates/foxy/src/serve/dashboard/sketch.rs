@@ -18,7 +18,7 @@ pub struct NameCount {
     pub bytes: u64,
 }
 
-/// An event to count.
+/// An event to count: a sampled request.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedRequest {
     /// Number of requests that the event stands for.

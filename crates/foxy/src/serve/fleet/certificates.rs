@@ -13,12 +13,12 @@ use foxy_proxy::upstream::{Authorities, OriginTls, OwnCertificate};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The content of a fleet's files.
+/// The certificates and keys in the files that the settings of a fleet name.
 pub struct OpenCertificates {
-    /// The certificate for connections of other nodes.
+    /// The certificate that this node presents to other nodes that connect to it.
     pub own: ClientCertificates,
     pub authorities: ClientAuthorities,
-    /// TLS settings for connections to other nodes.
+    /// TLS settings with which this node connects to other nodes.
     pub link: OriginTls,
 }
 

@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 /// The fleet of this node, ready for the proxy.
 pub struct OpenFleet {
     pub link: FleetLink,
-    /// TLS settings for connections of other nodes.
+    /// TLS settings for the connections that other nodes open to this node.
     pub tls: ClientTls,
     /// Name of this node's cache in `Cache-Status`.
     pub cache_name: &'static str,

@@ -101,7 +101,7 @@ impl FleetView {
         }
     }
 
-    /// Reads the certificates again.
+    /// Reads the fleet's certificates again.
     pub fn reload(&self) -> Result<(), String> {
         self.certificates.reload()
     }

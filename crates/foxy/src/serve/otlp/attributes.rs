@@ -11,14 +11,14 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Attributes(pub Vec<KeyValue>);
 
 impl Attributes {
-    /// Adds a text, unless it is empty.
+    /// Adds an attribute with a text, unless the text is empty.
     pub fn text(&mut self, key: &str, text: &str) {
         if !text.is_empty() {
             self.add(key, Value::StringValue(text.to_owned()));
         }
     }
 
-    /// Adds a number, if any.
+    /// Adds an attribute with a number, if the number is known.
     pub fn number(&mut self, key: &str, number: Option<impl Into<u64>>) {
         if let Some(number) = number.and_then(|number| i64::try_from(number.into()).ok()) {
             self.add(key, Value::IntValue(number));
@@ -35,7 +35,7 @@ pub fn text_value(text: String) -> AnyValue {
     AnyValue { value: Some(Value::StringValue(text)) }
 }
 
-/// Describes this process.
+/// Describes this process as the source of the exported data.
 pub fn resource() -> Resource {
     let machine = rustix::system::uname();
     let host = machine.nodename().to_string_lossy();

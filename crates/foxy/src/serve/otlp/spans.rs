@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, SpanFlags, Status};
 
-/// The methods that the conventions name.
+/// The request methods that OpenTelemetry's conventions name.
 const METHODS: [&str; 9] =
     ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
 /// Trace flags of a span if the client sent no `traceparent`. The flag says that foxy records the

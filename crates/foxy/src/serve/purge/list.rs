@@ -160,7 +160,7 @@ struct OpenList {
     file: File,
     next_block: u32,
     length: u64,
-    /// Length in bytes after the last rewrite.
+    /// Length of the purge list in bytes after its last rewrite.
     first_length: u64,
 }
 

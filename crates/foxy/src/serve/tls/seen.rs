@@ -33,7 +33,7 @@ impl SeenVersions {
     }
 }
 
-/// Returns the versions of files.
+/// Returns the version of each file: inode number and time of the last change.
 pub fn versions<'a>(files: impl Iterator<Item = &'a Path>) -> Versions {
     let version = |path: &Path| {
         let facts = std::fs::metadata(path).ok()?;

@@ -65,7 +65,7 @@ struct QueuedRequest {
     may_store: bool,
 }
 
-/// The disk or the memory.
+/// The disk or the memory, with the caches that simulate it.
 struct SimulatedTier {
     name: &'static str,
     tier: Tier,

@@ -20,7 +20,7 @@ pub struct WhatIfReport {
 /// The what-if curves of the disk or of the memory.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TierReport {
-    /// `disk` or `memory`.
+    /// Name of the tier: `disk` or `memory`.
     pub tier: String,
     pub capacity: u64,
     pub policy: String,
@@ -38,7 +38,7 @@ pub struct PointReport {
     pub capacity: u64,
     pub hits: Share,
     pub byte_hits: Share,
-    /// Number of sampled keys in the simulated cache.
+    /// Number of sampled keys in the simulated cache of this point.
     pub keys: usize,
     /// Whether the simulated cache was ever full.
     pub was_full: bool,

@@ -1,4 +1,4 @@
-//! Reads `upstream` of a rule.
+//! Reads `upstream`, the effect of a rule that chooses where foxy sends a request.
 
 use crate::settings::tables::Values;
 use foxy_proxy::upstream::Parent;

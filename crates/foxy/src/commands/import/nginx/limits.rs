@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 pub type RequestZones = HashMap<String, RequestZone>;
 
-/// A zone of `limit_req_zone`.
+/// A zone of `limit_req_zone`, which limits the rate of requests.
 #[derive(Debug)]
 pub struct RequestZone {
     /// The rate for each client in foxy's form. `None` if the zone does not count clients.

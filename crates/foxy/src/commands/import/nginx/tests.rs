@@ -11,7 +11,7 @@ use std::path::Path;
 
 const PERMITS_MORE: &str = "The original denies or limits more";
 
-/// Returns the new file and the report.
+/// Imports an nginx configuration, and returns the new file and the report.
 fn converted(content: &str) -> (String, String) {
     let mut draft = import(content, &OriginalFiles::beside(Path::new("")), false);
     make_valid(&mut draft).expect("valid");

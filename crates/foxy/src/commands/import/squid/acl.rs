@@ -6,7 +6,7 @@ use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::acl_values::{self, AclWord, Expressed};
 use std::collections::HashMap;
 
-/// All ACLs by name.
+/// All ACLs of a Squid configuration, by name.
 #[derive(Debug)]
 pub struct SquidAcls {
     lists: HashMap<String, SquidAcl>,
@@ -21,7 +21,7 @@ pub struct SquidAcls {
 #[derive(Debug)]
 struct SquidAcl {
     kind: String,
-    /// The values of each `acl` line.
+    /// The values of each `acl` line with this name.
     lines: Vec<Vec<AclWord>>,
     /// If a URL has an address instead of a name, whether Squid looks up the name of the address
     /// and compares this name.

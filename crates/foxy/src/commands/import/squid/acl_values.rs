@@ -52,7 +52,7 @@ const TYPES: &[AclType] = &[
     AclType("req_header", "header", |word| field("", word)),
 ];
 
-/// Types that rules cannot express, with the reason.
+/// Types of ACLs that foxy's rules cannot express, with the reason.
 const UNKNOWN_TYPES: &[(&str, &str)] = &[
     ("time", "hours of rules are in UTC; if the original's clock is in UTC, give --utc"),
     ("arp", "foxy does not see hardware addresses"),

@@ -16,7 +16,7 @@ type Converted = Result<(), ImportReason>;
 pub struct SquidListeners {
     /// For each `https_port`, the file with the authority of its clients.
     authorities: Vec<(Option<String>, Original)>,
-    /// Lists of revoked certificates.
+    /// Files with lists of revoked certificates.
     revoked: Vec<(String, Original)>,
     /// Listeners at which each connection begins with a PROXY protocol header.
     with_header: Vec<Original>,

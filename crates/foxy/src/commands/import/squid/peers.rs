@@ -35,7 +35,7 @@ pub struct SquidPeers {
 #[derive(Debug)]
 struct SquidPeer {
     name: String,
-    /// The URL, with credentials.
+    /// URL of the peer, with credentials.
     url: String,
     original: Original,
 }
@@ -48,7 +48,7 @@ impl SquidPeer {
     }
 }
 
-/// Options without an effect on the conversion.
+/// Options of `cache_peer` without an effect on the conversion.
 const PLAIN: [&str; 9] = [
     "no-query",
     "default",

@@ -7,7 +7,7 @@ use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The reason why foxy cannot use an expression.
+/// The reason why foxy cannot use one of Squid's regular expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegexFlaw {
     /// A backslash stands before a letter or digit, or at the end. It would mean something else in

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const PERMITS_MORE: &str = "The original denies or limits more";
 
-/// Returns the new file and the report.
+/// Imports a Squid configuration, and returns the new file and the report.
 fn converted(lines: &str, utc: bool) -> String {
     let mut draft = import(lines, &OriginalFiles::beside(Path::new("")), utc);
     make_valid(&mut draft).expect("valid");

@@ -59,7 +59,7 @@ impl Placed {
         Ok(Self::Records(PlacedRecords { survey, listed }))
     }
 
-    /// Returns the tables of the store.
+    /// Returns tables that show the store's segments and records to people.
     pub fn text(&self, inspected: &Inspected<'_>) -> Vec<String> {
         match self {
             Self::Records(records) => records.text(inspected),
