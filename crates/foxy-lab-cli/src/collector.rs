@@ -1,6 +1,5 @@
-//! Code for commands that run a Collector: LEAP's parent proxy of all compared proxies, which
-//! answers all of them alike. Creates the Collector's temporary file, and formats its counters as
-//! text.
+//! Code for commands that run a Collector, the common parent proxy of the proxies that LEAP
+//! compares. The code creates the Collector's temporary file, and formats its counters as text.
 
 use foxy_base::ByteSize;
 use foxy_cli::temporary;

@@ -80,7 +80,8 @@ impl<'a> Staged<'a> {
     fn mend(&self) {
         match self.kind {
             FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_health(Health::Well),
-            // If the fault has not begun, there is no file. So an error does not matter.
+            // If the fault has not begun, the file that fills the disk does not exist. So an error
+            // does not matter.
             FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
         }
     }

@@ -118,7 +118,7 @@ pub enum Spread {
     Confidence,
     /// The mean of all runs, with the lowest and the highest run.
     Range,
-    /// The median of all runs, with each run.
+    /// The median of all runs. A dot shows the value of each run.
     Runs,
 }
 

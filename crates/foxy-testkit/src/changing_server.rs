@@ -15,8 +15,9 @@ pub enum Behaviour {
     Good,
     /// Waits before each response.
     Slow(Duration),
-    /// Answers probes as a healthy server does. Closes the connection without an answer for each
-    /// GET with an even number, except probes. Answers all other requests with 503.
+    /// Answers probes as a healthy server does. Numbers all requests, and closes the connection
+    /// without an answer for each GET with an even number that is not a probe. Answers all other
+    /// requests with 503.
     Lies,
 }
 

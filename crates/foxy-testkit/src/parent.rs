@@ -20,7 +20,7 @@ pub struct TestParent {
 impl TestParent {
     /// Starts a parent proxy that sends the result of `answer` for each request. The parent closes
     /// the connection after an empty response. If the result is a 200 to a CONNECT, the parent
-    /// opens a tunnel to that port of the loopback address.
+    /// opens a tunnel to the port that the CONNECT names, at the loopback address.
     pub fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&heads);
@@ -56,7 +56,8 @@ impl TestParent {
         format!("http://{credentials}{}", self.address)
     }
 
-    /// Removes and returns, in order, the requests since the last call.
+    /// Removes and returns, in order, the requests that the parent proxy received since the last
+    /// call.
     pub fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut *self.heads.lock().expect("not poisoned"))
     }

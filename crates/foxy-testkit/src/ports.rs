@@ -1,5 +1,6 @@
 //! Free ports for servers that a test starts later. The system may give a port from its ephemeral
-//! range to another listener or connection before the server starts, so these ports lie below.
+//! range to another listener or connection before the server starts. So the ports of this module
+//! lie below this range.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -27,7 +27,8 @@ impl TunnelProxy {
         Self { address, asked }
     }
 
-    /// Removes and returns, in order, the request lines since the last call.
+    /// Removes and returns, in order, the request lines that the proxy received since the last
+    /// call.
     pub fn take_asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().expect("not poisoned"))
     }

@@ -62,7 +62,7 @@ impl BodyStream {
         (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
     }
 
-    /// Fills `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes of the stream from `offset` on.
     pub fn fill(self, offset: u64, out: &mut [u8]) {
         let skip = usize::try_from(offset % 8).unwrap_or(0);
         let mut index = offset / 8;

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Returns the synthetic object that replaces a URL. If the size of a URL changes in the trace, it
-/// becomes another object, because a cached copy of the old size is not a hit.
+/// Returns the synthetic object that replaces a URL. If the size of the URL changes in the trace,
+/// another object replaces the URL. The reason is that a cached copy of the old size is not a hit.
 pub fn object(url: u32, size: u64) -> Object {
     Object { id: u64::from(url), size, version: 1 }
 }

@@ -13,7 +13,7 @@ use crate::table3::Table3;
 pub struct Workload {
     /// Name on the command line, or name of the file.
     pub name: String,
-    /// Purpose in one line.
+    /// Purpose of the workload, in one line.
     pub about: String,
     /// Model with its knobs.
     pub model: Model,

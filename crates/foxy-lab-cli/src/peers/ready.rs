@@ -125,7 +125,7 @@ fn sockets(processes: &[u32]) -> Option<Vec<String>> {
         for entry in std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten() {
             let target = match std::fs::read_link(entry.path()) {
                 Ok(target) => target,
-                // The process closed the file after the folder was listed.
+                // The process closed this file after the listing of its open files.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => return None,
             };

@@ -77,7 +77,7 @@ mod tests {
         Request { content: Content::Document(document), server: 0, manner, repeat: true }
     }
 
-    /// Returns the correct answer for a document. The number of the request in it is `reply_to`.
+    /// Returns the correct answer for a document. The answer has the request number `reply_to`.
     fn answer(document: Document, reply_to: u64) -> Answered {
         let nature = document.nature();
         let version = nature.life.version(NOW);

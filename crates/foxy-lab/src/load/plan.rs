@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The part that a plan prescribes at one moment: the activity of robots (clients), and where to
-/// count.
+/// A plan's instructions for one moment: how many robots (clients) are active, and in which section
+/// of the run new requests count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// `load` is the share of the robots (clients) that are active. The other two factors change
@@ -181,8 +181,8 @@ mod tests {
     use foxy_workload::polymix::requests_per_start;
     use foxy_workload::{Content, Model, RequestStream, Workload};
 
-    /// Sends the requests of all phases in virtual time to a perfect cache, which keeps everything
-    /// at once. Returns the name and the hit ratio of each phase.
+    /// Sends the requests of all phases in virtual time to a perfect cache, which stores every
+    /// object immediately. Returns the name and the hit ratio of each phase.
     fn offered(knobs: &PolyMix4, seed: u64) -> Vec<(&'static str, f64)> {
         const TICK: Duration = Duration::from_millis(50);
         let model = Model::PolyMix4(knobs.clone());
@@ -238,8 +238,9 @@ mod tests {
         for (name, expected) in [("fill", 0.037), ("top1", 0.519), ("top2", 0.519)] {
             assert!((mean(name) - expected).abs() < 0.01, "{name}: {}", mean(name));
         }
-        // Phase framp, the first, raises the load while no object was requested before. Phase
-        // fexit, after the fill, raises the share of repeated requests to its final value.
+        // Phase framp, the first phase, raises the load. It has few hits, because no object was
+        // requested before. Phase fexit, after the fill, raises the share of repeated requests to
+        // its final value.
         assert!(mean("framp") < mean("fill"), "{}", mean("framp"));
         assert!((0.1..0.4).contains(&mean("fexit")), "{}", mean("fexit"));
     }

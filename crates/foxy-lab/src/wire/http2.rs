@@ -58,7 +58,7 @@ pub async fn serve(
             }
             Err(_) if open.get() == 0 => {
                 frames.graceful_shutdown();
-                // The client has this time to acknowledge the shutdown.
+                // The client must acknowledge the shutdown within the service's time limit.
                 return timeout(service.limit(), poll_fn(|context| frames.poll_closed(context)))
                     .await?
                     .map_err(io::Error::other);

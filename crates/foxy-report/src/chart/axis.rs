@@ -51,8 +51,8 @@ impl Axis {
     }
 
     /// Makes an axis for `values`. If they are positive and their highest is at least `WIDE` times
-    /// their lowest, the axis is logarithmic. `text` is the title. The unit may follow its last
-    /// comma.
+    /// their lowest, the axis is logarithmic. `text` is the title of the axis. In `text`, the unit
+    /// may follow after the last comma.
     pub fn fitting(text: &str, values: impl Iterator<Item = f64>) -> Self {
         let (title, unit) = text.rsplit_once(", ").unwrap_or((text, ""));
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -34,8 +34,8 @@ pub fn summarise(records: &[Record]) -> Vec<Record> {
     results.into_iter().map(Record::Measure).collect()
 }
 
-/// Appends the summary of all repeats, unless the records already have a summary. An interrupted
-/// run did not write it.
+/// Appends the summary of all repeats, unless the records already have a summary. The records of an
+/// interrupted run have no summary.
 pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     let has_results =
         measures(&records).any(|measure| measure.repeat.is_none() && measure.workload.is_some());

@@ -42,8 +42,8 @@ impl<'a> Expression<'a> {
     }
 }
 
-/// The numbers that occur in a text. Each is kept as its digits, without decimal point and commas,
-/// because the scanned text of paper 001 has lost its decimal points.
+/// The numbers that occur in a text. Each number is kept as its digits, without decimal point and
+/// commas, because the scanned text of the WebCoSM paper has lost its decimal points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers(BTreeSet<String>);
 

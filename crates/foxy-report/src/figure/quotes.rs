@@ -119,7 +119,7 @@ impl Quote {
 static QUOTES: LazyLock<Vec<Quote>> =
     LazyLock::new(|| parse(TABLE).expect("a test reads the table"));
 
-/// Returns the line of the table for a row of a figure.
+/// Returns the line of the table of quotes that belongs to a row of a figure.
 pub fn quote(figure: &str, row: &str) -> Option<&'static Quote> {
     QUOTES.iter().find(|quote| quote.fits(figure, row))
 }
@@ -134,7 +134,7 @@ pub fn in_chart(figure: &str, row: &str) -> Option<Value> {
 /// The beginning of the table lines that contain the seal and the papers' checksums.
 const SEAL: &str = "# seal";
 
-/// Reads the table. The error gives the number of the first wrong line.
+/// Parses a table of quotes. The error gives the number of the first wrong line.
 pub fn parse(text: &str) -> Result<Vec<Quote>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     lines

@@ -1,6 +1,6 @@
 //! Judges the peaks of Squid's storage schemes, as `foxy peak` measured them, against Table D-6 of
-//! *Squid: The Definitive Guide* (paper 000). The names of the files say what was measured, such as
-//! `aufs-noatime-2` for the second run of aufs without access times.
+//! *Squid: The Definitive Guide* (paper 000 in docs/figures.md). The names of the files say what
+//! was measured, such as `aufs-noatime-2` for the second run of aufs without access times.
 
 use super::{RecordFile, without_run};
 use crate::figure::{Condition, FigureRow, Place};

@@ -73,8 +73,8 @@ const FILL: &str = "fill";
 /// samples would hide the lines in noise.
 const STEP: f64 = 0.1;
 
-/// Draws measures over the fill of the cache, as in Appendix D of paper 000. Each step of a line is
-/// the median over the runs of a subject.
+/// Draws measures over the fill of the cache, as in Appendix D of *Squid: The Definitive Guide*
+/// (paper 000 in docs/figures.md). Each step of a line is the median over the runs of a subject.
 fn over_fill(timelines: &[&Timeline], provenance: &Provenance) -> Vec<Chart> {
     let fills = timelines.iter().filter(|timeline| timeline.name == FILL);
     let fills: Vec<&Timeline> = fills.copied().collect();

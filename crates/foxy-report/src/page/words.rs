@@ -1,6 +1,7 @@
 //! Turns names of measures into words: `latency_p99_us` is "99th percentile of latency".
 
-/// Words that already name a time.
+/// Words that already tell that a measure is a time. If a measure's name has such a word, the text
+/// does not add the word "time".
 const TIMES: [&str; 8] =
     ["latency", "time", "response", "connect", "transfer", "wait", "first byte", "wall"];
 

@@ -30,7 +30,7 @@ impl Kind {
     pub const DIRECT: [(Self, u32); 3] =
         [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
-    /// Returns the name in URLs and records.
+    /// Returns the name of the type in URLs and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Returns the media type.
+    /// Returns the media type of documents of this type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html",
@@ -133,8 +133,8 @@ impl LifeCycle {
         second.saturating_sub(self.offset) / self.length
     }
 
-    /// Returns the time at which `version` began, in seconds since the Unix epoch. Last-Modified
-    /// contains it.
+    /// Returns the time at which `version` began, in seconds since the Unix epoch. The response
+    /// field Last-Modified contains this time.
     pub const fn changed(self, version: u64) -> u64 {
         self.offset + version * self.length
     }
@@ -167,7 +167,7 @@ impl Document {
         (is_whole && document.image <= document.images()).then_some(document)
     }
 
-    /// Returns a hash of the name, from which all properties follow.
+    /// Returns a hash of the document's name. All properties of the document follow from this hash.
     pub fn key(&self) -> u64 {
         let mut state = self.world.number ^ 0x706f_6c79_6d69_7834;
         let mut key = split_mix(&mut state);

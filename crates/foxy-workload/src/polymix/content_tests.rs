@@ -32,10 +32,10 @@ fn paths_round_trip_and_strangers_are_refused() {
 }
 
 /// Draws 200,000 objects in the shares of the model, with 4.455 images per page. The specification
-/// of PolyMix-4 gives a mean of 10.7 KB, and 80 % cachable objects. The means in its table give
-/// 10.6 KB. The tolerances are four standard deviations: 0.24 KB for the mean size, and 0.36 % for
-/// the cachable share. Single sizes deviate by about 26 KB. Correct code exceeds them for one seed
-/// in 16,000.
+/// of PolyMix-4 gives a mean size of 10.7 KB, and 80 % cachable objects. The means in the table of
+/// the specification give 10.6 KB. The tolerances are four standard deviations: 0.24 KB for the
+/// mean size, and 0.36 % for the cachable share. Single sizes deviate by about 26 KB. Correct code
+/// exceeds the tolerances for one seed in 16,000.
 #[test]
 fn sizes_and_cachability_are_those_of_the_model() {
     let (mut count, mut bytes, mut cachable, mut images) = (0u32, 0, 0u32, 0u32);

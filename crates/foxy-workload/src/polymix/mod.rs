@@ -120,8 +120,9 @@ pub enum Side {
     Server,
 }
 
-/// Returns the number of body bytes, below `length`, after which `side` closes the connection in
-/// the middle of the response. Returns `None` for nearly all requests, which are not aborted.
+/// Returns the number of body bytes, below `length`, after which `side` (client or server) closes
+/// the connection in the middle of the response. Returns `None` for nearly all requests, which are
+/// not aborted.
 pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     let salt = match side {
         Side::Client => 0x636c_6965,
@@ -138,7 +139,7 @@ pub fn think_time(request: u64, delay_scale: u32) -> Duration {
     Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))
 }
 
-/// Returns the number of requests that `side` permits on a connection.
+/// Returns the number of requests that `side` (client or server) permits on a connection.
 pub fn connection_uses(side: Side, connection: u64) -> u32 {
     let most = match side {
         Side::Client => MAX_ROBOT_USES,

@@ -7,7 +7,8 @@ use std::time::Duration;
 const RAMP: Duration = Duration::from_secs(20 * 60);
 /// Duration of a top phase, a measured phase with full load.
 pub(super) const TOP: Duration = Duration::from_secs(4 * 3600);
-/// Load between the two top phases, as a share of the peak rate.
+/// Load between the two top phases (the measured phases with full load), as a share of the peak
+/// rate.
 const IDLE: f64 = 0.1;
 /// Factor by which the probability of repeats is multiplied while the cache is filled. So the fill
 /// has 5 % hits instead of 55 %.

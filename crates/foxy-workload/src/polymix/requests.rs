@@ -55,7 +55,7 @@ pub(crate) struct PolyMixStream {
 }
 
 impl PolyMixStream {
-    /// Starts the stream. `seed` is also the number of the world.
+    /// Starts the stream of requests. `seed` also becomes the world number in the documents' names.
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
         let world =
             World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
@@ -224,8 +224,9 @@ mod tests {
     }
 
     /// Tests that 55 % of the plain GETs can be hits, once each server has documents. The tolerance
-    /// is 0.8 %, four standard deviations for 100,000 starts: a start (a page or single document)
-    /// has up to 14 requests. The number of hits of a start deviates by about 0.45 of its requests.
+    /// is 0.8 %, four standard deviations for 100,000 starts. A start is a request for a page or a
+    /// single document, with up to 13 requests for images. The share of hits among the requests of
+    /// a start deviates by about 0.45.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000, &FULL);

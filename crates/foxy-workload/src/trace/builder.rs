@@ -152,7 +152,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Returns the text of a number. Panics if the number is unknown.
+    /// Returns the text with this number. Panics if the number is unknown.
     pub fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -189,7 +189,7 @@ impl Interner {
         self.numbers.find(hash, |&number| self.texts.get(number) == text).copied()
     }
 
-    /// Returns the number of `text`, and whether it is new. Returns `None` after 2^32 texts.
+    /// Returns the number of `text`, and whether the text is new. Returns `None` after 2^32 texts.
     fn number(&mut self, text: &str) -> Option<(u32, bool)> {
         let hash = self.hasher.hash_one(text);
         if let Some(&number) = self.numbers.find(hash, |&number| self.texts.get(number) == text) {

@@ -50,7 +50,8 @@ pub struct Other {
     pub get: Get,
 }
 
-/// The requests of a trace, and the names for their numbers.
+/// The requests of a trace. Numbers in the requests replace the names of clients, URLs and origin
+/// servers.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// GET requests in order of time.

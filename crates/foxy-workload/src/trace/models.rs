@@ -74,7 +74,7 @@ pub const DEC: TraceModel = TraceModel {
 
 /// A part of [`DEC`], as in Table 1 of the WebCoSM paper (paper 001 in docs/figures.md). In front
 /// of a disk of 2 GB, a memory of 512 MB answers 32 % of the requests. Another 4 % read the disk.
-/// The other 64 % each write a record to it, 10.55 KB on average.
+/// The other 64 % each write a record to the disk, 10.55 KB on average.
 pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,

@@ -36,7 +36,7 @@ pub enum Skip {
 }
 
 impl Skip {
-    /// All reasons, in the order of the enum.
+    /// All reasons to skip a line, in the order of the enum.
     pub const ALL: [Self; 14] = [
         Self::Blank,
         Self::TooLong,

@@ -11,8 +11,8 @@ use foxy_report::comparison::{AT_RATE, WITH_RATIOS};
 use std::any::Any;
 use std::path::PathBuf;
 
-/// Returns an error if a proxy, workload or rate is given twice, because the records of both would
-/// have equal names.
+/// Returns an error if a proxy, workload or rate is given twice, because the records of the two
+/// measurements would have equal names.
 pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
     let proxy = twice::<String>(matches, "proxy").cloned();
     let workload = twice::<String>(matches, "workload").map(|name| format!("--workload {name}"));

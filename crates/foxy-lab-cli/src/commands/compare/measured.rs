@@ -288,7 +288,8 @@ fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
 }
 
 fn sync(folder: &Path) {
-    // An error does not matter: then the file system writes its data a little later.
+    // If this call fails, the file system only writes its data a little later. So an error does not
+    // matter.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
 }
 

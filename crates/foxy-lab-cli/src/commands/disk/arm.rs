@@ -25,7 +25,7 @@ pub enum DiskJob {
         data: Vec<u8>,
         reply: ReplyWrite,
     },
-    /// Ends the thread. Requests that still wait fail.
+    /// Ends the thread of the disk. Requests that still wait fail.
     Stop,
 }
 
@@ -59,7 +59,7 @@ impl Arm {
         self.jobs.clone()
     }
 
-    /// Ends the thread and returns its counts.
+    /// Ends the thread of the disk. Returns the counts of the disk's operations.
     pub fn stop(self) -> MechanicalCounts {
         // The send fails only if the thread has ended after a panic. Then there is no thread to
         // stop.

@@ -67,8 +67,9 @@ impl Kept {
         Ok(Self { found, file: Some((path.clone(), RefCell::new(file))) })
     }
 
-    /// Returns the kept figure, or makes and keeps it. Keeps nothing if `make` fails, for example
-    /// because a signal interrupted the figure.
+    /// Returns the figure from the file of `--resume`. If the file lacks the figure, makes the
+    /// figure and adds it to the file. Adds nothing if `make` fails, for example because a signal
+    /// interrupted the figure.
     pub fn figure(
         &self,
         name: &str,

@@ -228,7 +228,8 @@ fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
 }
 
 impl Making<'_> {
-    /// Makes the figures at the first scale. Makes the figures of `all` also at the second scale.
+    /// Makes the figures at the first scale. Makes the figures that `foxy figure all` includes also
+    /// at the second scale.
     fn at_scales(&self, wanted: &[Wanted], labs: &[Lab]) -> Result<(Made, Made), Failure> {
         let first = self.all(wanted, &labs[0])?;
         let scaled: Vec<Wanted> =
@@ -237,7 +238,8 @@ impl Making<'_> {
         Ok((first, second.unwrap_or_default()))
     }
 
-    /// Makes the figures in their order. A figure that a signal interrupts is not kept.
+    /// Makes the figures in their order. If a signal interrupts a figure, the file of `--resume`
+    /// does not get this figure.
     fn all(&self, wanted: &[Wanted], lab: &Lab) -> Result<Made, Failure> {
         let (mut made, total) = (Vec::new(), wanted.len());
         let mut watch = Watch::default();

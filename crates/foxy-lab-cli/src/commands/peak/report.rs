@@ -90,7 +90,7 @@ impl PeakOutcome<'_> {
     }
 
     /// Returns the reason why there is no verdict (agreement with the paper), if the mean response
-    /// time of the result is outside the range.
+    /// time of the result is outside the range that the search aims at.
     fn outside_window(&self) -> Option<(Condition, NoVerdictReason)> {
         let condition = self.finder.summary()?.window(&self.search.law);
         let reason = condition.failure(Verdict::NoQuote)?;

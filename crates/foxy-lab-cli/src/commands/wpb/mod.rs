@@ -29,8 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
     let experiment = Experiment::new("wpb", matches).with_bars(measurable(matches, &clients))?;
-    // Each client needs a connection to the proxy, and the origin in this process another. Each
-    // server of the benchmark needs a listener.
+    // For each client, this process has two open files: the client's connection to the proxy, and
+    // the proxy's connection to the origin. For each server of the benchmark, it also has a
+    // listener.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     allow_connections(
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),

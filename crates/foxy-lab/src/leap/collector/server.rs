@@ -125,7 +125,8 @@ async fn serve_all(
         }
     };
     tokio::select! {
-        // `stopped` also completes when its sender is dropped.
+        // The owner of the Collector (common parent proxy) has called `stop`, or has dropped the
+        // Collector.
         _ = stopped => {
             let until = clock::monotonic() + GRACE;
             while shared.answering.get() > 0 && clock::monotonic() < until {

@@ -128,7 +128,7 @@ async fn is_collector(state: &FrontState) -> bool {
         let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
-    // After a failed attempt the cell stays empty, so the next request tries again.
+    // After a failed attempt the result stays unknown, so the next request tries again.
     state.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 

@@ -83,9 +83,9 @@ pub enum ReferenceSource {
 /// correct. The name of the field is in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The reference has the field, and the answer lacks it.
+    /// The reference answer has the field, and the judged answer lacks it.
     Missing(String),
-    /// The answer has the field, and the reference lacks it.
+    /// The judged answer has the field, and the reference answer lacks it.
     Added(String),
     /// The values differ.
     Changed(String),
@@ -186,8 +186,8 @@ const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "exp
 const CONFIRMED: [&str; 4] =
     ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// Returns the fields of two 304 answers that must be equal: first for the reference, then for the
-/// answer.
+/// Returns the fields that must be equal in two 304 answers: first the fields of the reference
+/// answer, then the fields of the proxy's answer.
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));

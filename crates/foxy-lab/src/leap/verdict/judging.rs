@@ -28,7 +28,7 @@ impl Judging {
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let context = Rc::new(RunContext::new(run)?);
         let driver = Rc::clone(&context);
-        // This task runs until the runtime ends.
+        // The task of the timer runs until the runtime ends.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, context })

@@ -181,7 +181,7 @@ mod tests {
         let (right, confirmed) =
             (answer(200, BODY, &[("ETag", "\"a\"")]), answer(304, b"", &[("ETag", "W/\"a\"")]));
         assert!(!may_differ(&post, &right, &confirmed));
-        // The reverse case: the origin answers 304, and the cache ignores the condition.
+        // Here the origin answers 304, and the cache ignores the condition.
         assert!(may_differ(&get, &confirmed, &right));
         assert!(!may_differ(&get, &confirmed, &answer(200, BODY, &[("ETag", "\"b\"")])));
     }
@@ -213,7 +213,7 @@ mod tests {
             may(("Range", "bytes=10-"), 416, b"", &[])
                 && !may(("Range", "bytes=9-"), 416, b"", &[])
         );
-        // The reverse case: the origin sends only the range, and the cache sends the whole body.
+        // Here the origin sends only the range, and the cache sends the whole body.
         let (asked, part) = (
             with(Method::Get, ("Range", "bytes=2-4")),
             answer(206, &BODY[2..5], &[("Content-Range", "bytes 2-4/10")]),

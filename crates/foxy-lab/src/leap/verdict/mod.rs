@@ -35,8 +35,8 @@ named! {
         Incomplete = "INCOMPLETE",
         /// The answer was not complete within the time limit.
         Timeout = "TIMEOUT",
-        /// The answer equals the reference of an earlier request for the same URL, or is older than
-        /// the reference.
+        /// The answer equals the reference answer of an earlier request for the same URL, or is
+        /// older than the reference answer.
         Stale = "STALE",
     }
 }
@@ -180,10 +180,10 @@ pub enum Detail {
     None,
     Failed(PathFailure),
     NotHttp(DecodeError),
-    /// The status of the reference, then the status of the answer.
+    /// The status of the reference answer, then the status of the judged answer.
     Status(u16, u16),
     Field(Difference),
-    /// The body length of the reference, then the body length of the answer.
+    /// The body length of the reference answer, then the body length of the judged answer.
     Body(u64, u64),
     /// The body belongs to another URL. The value is the key (method, URL, fields and body) of that
     /// request.

@@ -131,8 +131,8 @@ impl Past {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns another URL whose reference had this body. If there is such a URL, the proxy
-    /// confused two URLs.
+    /// Returns another URL that had a reference answer with this body. If there is such a URL, the
+    /// proxy confused two URLs.
     pub fn owner(&self, digest: u128, key: &str) -> Option<&str> {
         self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
     }

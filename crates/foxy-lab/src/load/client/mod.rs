@@ -219,9 +219,9 @@ impl Http1 {
     }
 }
 
-/// Whether the workload makes the origin end this exchange early on purpose. The number of the
-/// request that the origin answered decides. If the answer is a cache hit, the origin answered an
-/// earlier request.
+/// Whether the workload makes the origin end this exchange early on purpose. This depends on the
+/// number of the request for which the origin made the answer. For a cache hit, this is an earlier
+/// request.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);

@@ -23,7 +23,7 @@ pub(super) struct Zone {
     lifetime: u32,
 }
 
-/// The error for a text that is not a valid zone name. It contains the text.
+/// The error for a text that is not a valid zone name. The error contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneUnusable(String);
 

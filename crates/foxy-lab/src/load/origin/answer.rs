@@ -189,8 +189,8 @@ const fn of_object(
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Returns the offset and the length of the requested range `bytes=FIRST-[LAST]`. Returns `None` if
-/// the range is missing or invalid, if there are several, or if `If-Range` names another tag.
+/// Returns the offset and the length of the requested range `bytes=FIRST-[LAST]`. Returns `None`
+/// for a missing range, an invalid range or several ranges, or if `If-Range` names another tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;

@@ -136,7 +136,7 @@ impl ReceivedAnswer {
     }
 
     /// Processes the bytes received so far. When the answer is complete and correct, returns the
-    /// number of the request for which the origin made it.
+    /// number of the request for which the origin made the answer.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {

@@ -1,7 +1,7 @@
 //! Oracles: simulated caches that know all future look-ups. They show how many hits are possible.
-//! `Time` evicts the object whose next use is farthest away (Belady 1966). If all objects have one
-//! size, no policy hits more often. With many sizes, `SpaceAndTime`, which also weighs the size,
-//! hits more often than `Time`.
+//! The rule `Time` evicts the object whose next use is farthest away (Belady 1966). If all objects
+//! have one size, no policy hits more often. With many sizes, the rule `SpaceAndTime`, which also
+//! weighs the size, hits more often than `Time`.
 
 use super::cache::Counts;
 use std::collections::BTreeSet;

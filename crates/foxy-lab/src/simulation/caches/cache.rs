@@ -10,7 +10,8 @@ use foxy_schemes::Policy;
 pub enum Lookup<'a> {
     Hit,
     Miss {
-        /// False if the policy refused the object, or if the object is larger than the whole cache.
+        /// Whether the missed object is now stored. False if the policy refused the object, or if
+        /// the object is larger than the whole cache.
         is_stored: bool,
         evicted: &'a [u32],
     },

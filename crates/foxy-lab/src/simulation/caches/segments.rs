@@ -40,8 +40,9 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissTally {
     pub counts: Counts,
-    /// The bytes that the store wrote because of misses. For a segmented simulation, the bytes of
-    /// the new records. For the real engine, all written bytes except copies.
+    /// The bytes that the store wrote because of misses. In a simulation with segments, these are
+    /// the bytes of new records. In a run of the real engine, these are all written bytes except
+    /// copies.
     pub admitted: u64,
     /// The bytes that the store copied when it freed segments. Zero for caches without segments.
     pub copied: u64,

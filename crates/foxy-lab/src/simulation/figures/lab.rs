@@ -135,9 +135,10 @@ impl<'a> Lab<'a> {
         stream
     }
 
-    /// Returns the results of trials (simulated runs), in the same order. Runs the trials without a
-    /// result on all threads. If `follow_requests` is true, the results also contain the distances
-    /// between reads and the positions of the disk head. Panics if a store breaks its contract.
+    /// Returns the results of trials (simulated runs), in the same order. Runs the trials that have
+    /// no result yet, on all threads. If `follow_requests` is true, the results also contain the
+    /// distances between reads and the positions of the disk head. Panics if a store breaks its
+    /// contract.
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();

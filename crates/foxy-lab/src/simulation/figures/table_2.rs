@@ -79,8 +79,8 @@ pub fn table_2(lab: &Lab) -> Figure {
     Figure { rows, pictures: Vec::new() }
 }
 
-/// Measures SQUID as Squid has distributed files over directories since 1998: it fills one
-/// directory after the other. The WebCoSM paper does not measure this.
+/// Measures the technique SQUID with the way in which Squid has distributed files over directories
+/// since 1998: Squid fills one directory after the other. The WebCoSM paper does not measure this.
 fn consecutive(lab: &Lab) -> FigureRow {
     let trial = Trial { ufs_mapping: UfsMapping::Consecutive, ..Trial::of("ufs", 1) };
     FigureRow::of(

@@ -192,7 +192,8 @@ pub fn figure_6(lab: &Lab) -> Figure {
 }
 
 pub fn figure_7(lab: &Lab) -> Figure {
-    /// The thresholds of BUDDY in slots of 512 bytes. A larger object gets a file of its own.
+    /// The thresholds of the technique BUDDY in slots of 512 bytes. An object above the threshold
+    /// gets a file of its own.
     const THRESHOLDS: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
     let results = THRESHOLDS
         .map(|buddy_threshold| lab.over_seeds(Trial { buddy_threshold, ..Trial::of("buddy", 1) }));

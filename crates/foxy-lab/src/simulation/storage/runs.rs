@@ -30,7 +30,8 @@ pub struct SimulationPlan {
     /// The share of the store's slots (units of 512 bytes) that hold live data. Only for storage
     /// schemes that use one file.
     pub utilization: f64,
-    /// The settings of the storage scheme. The run replaces its size and its watermarks.
+    /// The settings of the storage scheme. The run replaces the size and the watermarks in these
+    /// settings.
     pub scheme_settings: SchemeSettings,
     /// The seed of the store, and of the modelled disk's angle of rotation at the start.
     pub seed: u64,

@@ -87,8 +87,8 @@ fn a_small_store_on_the_model_finds_all_records_despite_a_backlog() {
     }
 }
 
-/// Writes are always waiting. The modelled disk, which sorts waiting requests by position, would
-/// serve them before the reads.
+/// The test keeps writes waiting all the time. The modelled disk sorts waiting requests by
+/// position, so the writes could delay a read for long.
 #[test]
 fn lazy_reads_delays_a_read_by_a_fraction_of_a_second() {
     let operation = |kind, url: u32| {

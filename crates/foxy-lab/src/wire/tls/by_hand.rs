@@ -26,7 +26,7 @@ pub fn authority() -> (Certificates, Trust) {
     (certificates, trusting(&[made.authority()]))
 }
 
-/// Returns trust in these certificate authorities, given as PEM texts.
+/// Returns a client's trust settings with these certificate authorities, given as PEM texts.
 pub fn trusting(authorities: &[&str]) -> Trust {
     let mut trust = Trust::default();
     for authority in authorities {

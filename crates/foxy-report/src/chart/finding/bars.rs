@@ -1,5 +1,6 @@
-//! Computes the finding of a chart of bars. The finding ranks the groups, or compares the run's
-//! values with a paper's, or compares each series with a base.
+//! Computes the finding of a chart of bars, which is the sentences under the title. The finding
+//! ranks the groups, or compares the run's values with a paper's, or compares each series with a
+//! base.
 
 use super::super::Bars;
 use super::{

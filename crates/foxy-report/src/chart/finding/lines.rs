@@ -1,5 +1,6 @@
-//! Computes the finding of a chart of lines. The finding ranks the lines at both ends of the x
-//! axis, or by their means or percentiles. It also compares a paper's points with the run's lines.
+//! Computes the finding of a chart of lines, which is the sentences under the title. The finding
+//! ranks the lines at both ends of the x axis, or by their means or percentiles. It also compares a
+//! paper's points with the run's lines.
 
 use super::super::{Axis, Spacing};
 use super::{Better, Chart, Item, Line, Look, Value, better, quantity, ranking, ratio, times};
@@ -33,8 +34,8 @@ pub(in super::super) fn is_distribution(chart: &Chart) -> bool {
     chart.y.title == Chart::SHARE
 }
 
-/// Returns whether the finding compares the means of the lines. It does so for staircases on linear
-/// axes, because their single steps are noisy.
+/// Returns whether the finding (the sentences under the title) compares the means of the lines. It
+/// does so for staircases on linear axes, because their single steps are noisy.
 fn has_means(chart: &Chart, lines: &[Line]) -> bool {
     (chart.x.spacing, chart.y.spacing) == (Spacing::Linear, Spacing::Linear)
         && ours(lines).all(|line| line.look == Look::Steps)

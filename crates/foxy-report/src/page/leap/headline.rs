@@ -8,7 +8,7 @@ use crate::table::Table;
 
 /// Paths without a cache. Proxies are compared with them, but they cannot be the fastest proxy.
 const REFERENCES: [&str; 2] = ["direct", "passthrough"];
-/// Verdicts on complete but wrong answers. A user cannot notice that they are wrong.
+/// Verdicts on complete but wrong answers.
 const WRONG: [&str; 4] = ["status_code_mismatch", "header_mismatch", "body_mismatch", "stale"];
 /// Verdicts on requests without a complete answer.
 const UNANSWERED: [&str; 2] = ["incomplete", "timeout"];

@@ -8,7 +8,8 @@ use foxy_workload::{BodyCheck, BodyStream};
 
 const SIZE: usize = 3_000_000;
 
-/// Requests objects through both listeners. Checks every byte.
+/// Requests objects through both listeners of the Collector (common parent proxy). Checks every
+/// byte.
 fn check(collector: &Collector, url: &str) {
     let addresses = collector.addresses();
     for (id, to) in [(1, addresses[0]), (1, addresses[1]), (2, addresses[1])] {
