@@ -267,7 +267,7 @@ pub enum Record {
     FailedRun {
         /// Name of the proxy, store scheme or engine.
         subject: String,
-        /// Reason in a few words.
+        /// Reason why the run produced no values, in a few words.
         reason: String,
     },
     /// A subject whose result must not be compared, because a condition of the verdict (agreement
@@ -284,7 +284,7 @@ pub enum Record {
     LeftOut {
         /// Name of the proxy, store scheme or engine.
         subject: String,
-        /// Reason in a few words.
+        /// Reason why the subject could not be started, in a few words.
         reason: String,
     },
     /// The end of a complete run. It is the last record.

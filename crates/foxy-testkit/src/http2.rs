@@ -1,7 +1,7 @@
 //! Builds raw HTTP/2 frames (RFC 9113 §6) for test peers that break the protocol. Libraries refuse
 //! to send such frames.
 
-/// Frame types.
+/// Types of HTTP/2 frames (RFC 9113 §6).
 #[expect(missing_docs, reason = "the names of RFC 9113")]
 pub mod kind {
     pub const DATA: u8 = 0;

@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first port. Smaller ports often belong to services.
+/// The first port that this module may return. Smaller ports often belong to services.
 const FIRST: u32 = 10_240;
 
 /// The first port of Linux's default ephemeral range.

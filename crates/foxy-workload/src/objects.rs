@@ -37,9 +37,9 @@ pub enum Popularity {
 pub struct Objects {
     /// Number of objects.
     pub objects: u64,
-    /// Body length in bytes.
+    /// Body length of each object in bytes.
     pub size: u64,
-    /// Choice of the next object.
+    /// Rule that chooses the next object.
     pub popularity: Popularity,
     /// Whether every object is requested once before the measurement.
     pub warm_up: bool,

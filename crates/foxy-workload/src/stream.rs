@@ -38,7 +38,7 @@ impl fmt::Display for Content {
 pub struct Request {
     /// The requested object.
     pub content: Content,
-    /// Number of the server, from 0.
+    /// Number of the origin server for the request, from 0.
     pub server: u32,
     /// Method and conditions, such as If-Modified-Since.
     pub manner: Manner,
@@ -141,8 +141,8 @@ impl RequestStream {
         self.next_request_with(&Factors::full(1.0))
     }
 
-    /// Returns the next request, with `factors` for the kinds of requests. Only PolyMix-4 uses the
-    /// factors.
+    /// Returns the next request. `factors` change how often each kind of request occurs. Only
+    /// PolyMix-4 uses the factors.
     pub fn next_request_with(&mut self, factors: &Factors) -> Request {
         match &mut self.source {
             Source::Objects { objects, next, known } => {

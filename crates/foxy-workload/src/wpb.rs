@@ -56,7 +56,7 @@ pub enum Phase {
 pub struct WpbRequest {
     /// Requested file.
     pub object: Object,
-    /// Number of the server, from 0.
+    /// Number of the server that has the file, from 0.
     pub server: u32,
     /// Number of requests since the client's earlier request of this file. `None` for a new file.
     pub age: Option<usize>,

@@ -12,7 +12,7 @@ const WIDE: f64 = 25.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// Equal steps.
+    /// Linear, with equal steps.
     Linear,
     /// Logarithmic, with ticks at powers of ten.
     Logarithmic,

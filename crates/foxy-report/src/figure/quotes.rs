@@ -59,7 +59,7 @@ pub struct Quote {
     pub band: Option<RangeInclusive<f64>>,
     /// How the value was obtained from the paper's words.
     pub kind: QuoteKind,
-    /// Number of the paper.
+    /// Number of the paper, such as `001`.
     pub document: String,
     /// Number of the line or word in the paper where the quoted words begin.
     pub place: String,

@@ -83,7 +83,8 @@ impl Kind {
 /// The part of a document's name that is equal for all documents of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// Number of the world, which is the seed of the run. Worlds have different documents.
+    /// Number of the world, which is the seed of the run. Different worlds have different
+    /// documents.
     pub number: u64,
     /// Number by which the time between two changes of a document is divided.
     pub time_scale: u32,

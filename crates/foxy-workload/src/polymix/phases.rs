@@ -25,7 +25,8 @@ pub struct Factors {
     pub load: f64,
     /// Factor of the probability that a request repeats a document.
     pub recurrence: f64,
-    /// Factor of the share of special messages: If-Modified-Since, reload, POST and HEAD.
+    /// Factor by which the share of special messages is multiplied: If-Modified-Since, reload, POST
+    /// and HEAD.
     pub special: f64,
 }
 
@@ -64,7 +65,7 @@ pub enum Goal {
 /// A phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolymixPhase {
-    /// Name in reports.
+    /// Name of the phase in reports.
     pub name: &'static str,
     /// The condition that ends the phase.
     pub goal: Goal,

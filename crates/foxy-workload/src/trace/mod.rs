@@ -29,13 +29,13 @@ use std::borrow::Cow;
 /// A GET request of a trace. Numbers replace the names of client and URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Microseconds since the first request.
+    /// Time of the request in microseconds since the first request of the trace.
     pub time: u64,
     /// Number of the client, from 0.
     pub client: u32,
     /// Number of the URL, from 0.
     pub url: u32,
-    /// Bytes of the response.
+    /// Size of the response in bytes.
     pub size: u64,
 }
 

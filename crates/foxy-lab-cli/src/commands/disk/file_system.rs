@@ -34,7 +34,7 @@ impl DiskFiles {
         Self { capacity, disks }
     }
 
-    /// The inodes of the disks.
+    /// The inode numbers of the disks' files.
     fn inodes(&self) -> std::ops::Range<u64> {
         FIRST_DISK..FIRST_DISK + self.disks.len() as u64
     }

@@ -1,5 +1,5 @@
-//! The rows and charts of Figures 18, 19 and 20, next to the values of the WebCoSM paper (paper
-//! 001).
+//! The rows and charts of Figures 18, 19 and 20, next to the values of the WebCoSM paper (paper 001
+//! in docs/figures.md).
 
 use super::{FOXY, MeasuredRates, RatePoint, SQUID};
 use foxy_lab::simulation::figures::picture::{

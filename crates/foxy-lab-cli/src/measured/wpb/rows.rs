@@ -1,5 +1,5 @@
 //! The rows with latencies, hits and errors of the reference architectures, next to the values of
-//! paper 003 (docs/figures.md).
+//! the benchmark's paper (paper 003 in docs/figures.md).
 
 use super::MeasuredWpb;
 use foxy_lab::load::wpb::Part;

@@ -52,7 +52,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// Returns a short description for reports.
+    /// Returns a short description of the meaning, for reports.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Noise => "this is noise",
@@ -215,7 +215,7 @@ named! {
 }
 
 impl Class {
-    /// Returns a description for people.
+    /// Returns a description of the class, for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Hits => "hits on both",

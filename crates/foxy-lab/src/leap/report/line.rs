@@ -23,7 +23,7 @@ pub enum Result {
 pub struct Line {
     /// The start time of the request, to the second.
     pub at: WallTime,
-    /// The number of the operating system process.
+    /// The process id of the program that wrote the line.
     pub process: u64,
     /// The number of the request, which all its copies share.
     pub number: u64,

@@ -25,7 +25,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the difference from an earlier tally.
+    /// Returns the requests and bytes that this tally has more than an earlier tally.
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }

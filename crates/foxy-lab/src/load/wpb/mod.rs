@@ -27,7 +27,8 @@ pub const LATENCY: Duration = Duration::from_secs(3);
 /// The number of clients for each server of the benchmark.
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
-/// Returns `latency`, the delay of the servers' answers, divided by the default delay.
+/// Returns the scale of a run: `latency` (the delay of the servers' answers), divided by the
+/// default delay.
 pub fn scale(latency: Duration) -> f64 {
     latency.as_secs_f64() / LATENCY.as_secs_f64()
 }

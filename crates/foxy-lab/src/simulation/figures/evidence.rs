@@ -36,26 +36,26 @@ impl Count {
     }
 }
 
-/// The files created and deleted, per URL-get (a client request).
+/// The number of files created and deleted, per URL-get (a client request).
 pub(super) const FILES: Count = Count {
     name: "files created and deleted for a URL-get",
     of: |result| (result.creates + result.unlinks) as f64 / result.gets as f64,
 };
 
-/// The movements of the disk arm, per URL-get (a client request).
+/// The number of movements of the disk arm, per URL-get (a client request).
 pub(super) const SEEKS: Count = Count {
     name: "movements of the arm for a URL-get",
     of: |result| result.disk.seeks as f64 / result.gets as f64,
 };
 
-/// The pages that the disk had to read because a write covered only a part of them, per URL-get (a
-/// client request).
+/// The number of pages that the disk had to read because a write covered only a part of them, per
+/// URL-get (a client request).
 pub(super) const PAGES_READ_FOR_WRITES: Count = Count {
     name: "pages read for writes, for a URL-get",
     of: |result| result.disk.read_modify_writes as f64 / result.gets as f64,
 };
 
-/// The inode and directory blocks written, per URL-get (a client request).
+/// The number of inode and directory blocks written, per URL-get (a client request).
 pub(super) const METADATA_WRITES: Count = Count {
     name: "inode and directory blocks written for a URL-get",
     of: |result| result.disk.metadata_writes as f64 / result.gets as f64,

@@ -227,7 +227,7 @@ pub struct Observations {
 #[derive(Clone, Copy, Debug)]
 pub struct HeadPosition {
     pub seconds: f64,
-    /// The distance from the start of the disk in MB.
+    /// The distance of the disk head from the start of the disk in MB.
     pub megabytes: f64,
     pub is_read: bool,
 }
