@@ -31,8 +31,8 @@ pub struct Measured {
     pub counts: DeviceCounts,
     pub syncs: u64,
     pub lost: u64,
-    /// If the store has no room for all requested locality buffers (a write buffer for each origin
-    /// server): how many fit, and how many were requested.
+    /// Numbers of locality buffers (write buffers, one for each origin server): how many fit into
+    /// the store, and how many were requested. `None` if the store has room for all buffers.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 

@@ -1,6 +1,6 @@
-//! Draws the measures of the Wisconsin Proxy Benchmark over the number of clients, as Figs 2 to 11
-//! of the benchmark's paper (paper 003 in docs/figures.md). A workload such as `wpb-32-phase-1`
-//! names the number of clients and the part of the benchmark.
+//! Draws the measures of the Wisconsin Proxy Benchmark over the number of clients. The charts are
+//! as Figs 2 to 11 of the benchmark's paper (paper 003 in docs/figures.md). A workload such as
+//! `wpb-32-phase-1` names the number of clients and the part of the benchmark.
 
 use crate::chart::{Axis, Better, Chart, Line, Look, Plot, Provenance, Spread, Value};
 use crate::record::Measure;

@@ -78,9 +78,9 @@ impl PolyMix4 {
     }
 
     /// Returns how many cachable misses one phase must have before the working set (the documents
-    /// that requests repeat) stops growing. It is the expected number of cachable misses in a top
-    /// phase (full load), and at least 1,000: peak rate × 45 % misses × 80 % cachable × 4 h /
-    /// `time_scale`.
+    /// that requests repeat) stops growing. This is the expected number of cachable misses in a top
+    /// phase (full load), but at least 1,000. The expected number is peak rate × 45 % misses × 80 %
+    /// cachable × 4 h / `time_scale`.
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)

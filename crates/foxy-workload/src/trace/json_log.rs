@@ -24,8 +24,7 @@ struct JsonLine<'a> {
 }
 
 /// Parses a line and passes the resulting entry to `take`. The size in the entry is the number of
-/// body bytes, from the member `body_bytes`. A line without this member, such as a JSON line with
-/// the fields of a Combined or Squid log, gives an error.
+/// body bytes, from the member `body_bytes`. A line without this member gives an error.
 pub(super) fn parse<T>(
     line: &str,
     take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,

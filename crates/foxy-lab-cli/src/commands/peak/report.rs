@@ -89,8 +89,8 @@ impl PeakOutcome<'_> {
         robots.into_iter().chain(outside).chain(generator).collect()
     }
 
-    /// Returns the reason why there is no verdict (agreement with the paper), if the mean response
-    /// time of the result is outside the range that the search aims at.
+    /// Checks whether the mean response time of the result is outside the range that the search
+    /// aims at. If so, returns the reason why there is no verdict (agreement with the paper).
     fn outside_window(&self) -> Option<(Condition, NoVerdictReason)> {
         let condition = self.finder.summary()?.window(&self.search.law);
         let reason = condition.failure(Verdict::NoQuote)?;

@@ -1,5 +1,5 @@
 //! Pictures of the reference architectures: latency, hit ratios and errors over the number of
-//! clients, as Figs 2 to 11 of the benchmark's paper (paper 003 in docs/figures.md).
+//! clients. They resemble Figs 2 to 11 of the benchmark's paper (paper 003 in docs/figures.md).
 
 use super::{LATENCY, MeasuredWpb};
 use foxy_lab::load::wpb::{Part, PointReport, scale};
