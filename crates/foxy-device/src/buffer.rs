@@ -21,12 +21,12 @@ pub const ALIGNMENT: usize = 4096;
 /// Buffers of at least this number of bytes are mapped from the operating system.
 const MAPPED_BYTES: usize = 256 << 10;
 
-/// A dropped buffer of at least this number of bytes leaves its memory to later reads, such as
-/// reads of parts of large bodies. Smaller mapped buffers are mostly batches of writes; no read
-/// could use their memory again.
+/// When a buffer of at least this number of bytes is dropped, a later read can use its memory
+/// again. Such reads are reads of parts of large bodies. Smaller mapped buffers are mostly batches
+/// of writes, and no read needs a buffer of their size.
 const REUSED_BYTES: usize = 1 << 20;
 
-/// The memory of dropped large buffers.
+/// The memory of dropped large buffers, for later buffers.
 static SPARES: Spares = Spares::new();
 
 /// A page-aligned buffer of bytes with a fixed length.
@@ -46,9 +46,9 @@ impl IoBuffer {
         Self::with(length, Mapping::new)
     }
 
-    /// Creates a buffer of `length` bytes for a read. A large buffer uses the memory of a dropped
-    /// buffer again, and may contain its bytes. So the caller must use only the bytes that the read
-    /// returned.
+    /// Creates a buffer of `length` bytes for a read. A large buffer may reuse the memory of a
+    /// dropped buffer, and then still contains old bytes. So the caller must use only the bytes
+    /// that the read returned.
     #[must_use]
     pub fn for_read(length: usize) -> Self {
         Self::with(length, |capacity| SPARES.take(capacity).or_else(|| Mapping::new(capacity)))

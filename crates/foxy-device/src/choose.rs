@@ -8,7 +8,7 @@ use crate::threads::{DirectIo, Threads, Writes};
 use crate::uring::{Uring, UringError};
 use std::fmt;
 
-/// The preferred device.
+/// The kind of device that the caller prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     /// io_uring if it works, otherwise threads.
@@ -23,7 +23,8 @@ pub enum Preference {
 /// Settings of a device that accesses a real disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
-    /// The preferred device. If io_uring is preferred but does not work, threads replace it.
+    /// The kind of device that the caller prefers. If io_uring is preferred but does not work,
+    /// threads replace it.
     pub preference: Preference,
     /// Maximum number of reads, writes and syncs in the kernel at once. Only the device with
     /// io_uring uses this setting.

@@ -33,17 +33,17 @@ pub struct Faulty<D> {
     in_flight: usize,
     /// Delayed operations that the wrapped device receives only at the end of their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// For each operation that the wrapped device received or will receive: how a fault changes the
-    /// operation's result.
+    /// How a fault changes the result of each operation. Contains the operations that the wrapped
+    /// device received or will receive.
     expected: BTreeMap<IoId, Expected>,
-    /// Results of the wrapped device that the user of the device may see only at the end of their
-    /// delay.
+    /// Results of the wrapped device that `reap` returns only at the end of their delay.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
 
-/// An operation after the choice of its fault. `passed` is the operation that the wrapped device
-/// receives. `buffer` is the submitter's buffer to return. `outcome` is the change to the result.
+/// An operation whose fault was chosen. `passed` is the operation for the wrapped device, if the
+/// wrapped device receives one. `buffer` is the submitter's buffer, if `passed` does not contain
+/// it. `outcome` is the change to the result.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -277,7 +277,7 @@ struct Due {
     number: u64,
 }
 
-/// An operation in flight on the wrapped device, and the change to its result.
+/// An operation that the wrapped device received or will receive, and the change to its result.
 #[derive(Debug)]
 struct Expected {
     due: Due,

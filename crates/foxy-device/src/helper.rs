@@ -55,7 +55,7 @@ struct Running {
     ending: Option<Ending>,
 }
 
-/// The state that the device shares with the thread that reads the helper's answers.
+/// The state that the device shares with its reader thread, which reads the helper's answers.
 #[derive(Default)]
 struct HelperShared {
     state: Mutex<State>,
@@ -114,8 +114,8 @@ impl Running {
         self.shared.lock().dead
     }
 
-    /// Blocks until the helper has fewer than `block_at` unanswered operations. Returns false if
-    /// the helper is dead.
+    /// Blocks until the helper has fewer than `block_at` unanswered operations, or is dead. Then
+    /// counts one more operation. Returns false if the helper is dead.
     fn admit(&self, block_at: usize) -> bool {
         let full = |state: &mut State| state.outstanding >= block_at && !state.dead;
         let state = self.shared.fewer.wait_while(self.shared.lock(), full);

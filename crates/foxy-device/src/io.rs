@@ -60,7 +60,7 @@ pub enum IoOp {
     Open {
         /// The number that identifies the open file.
         file: FileId,
-        /// The path of the file.
+        /// The path of the file to open.
         path: StorePath,
     },
     /// Opens the block device at the path. If the path is a symbolic link, opens its target.
@@ -77,7 +77,7 @@ pub enum IoOp {
     Create {
         /// The number that identifies the open file.
         file: FileId,
-        /// The path of the file.
+        /// The path of the file to create.
         path: StorePath,
         /// Number of bytes to preallocate; 0 preallocates nothing.
         size: u64,
@@ -91,7 +91,7 @@ pub enum IoOp {
     Read {
         /// The file to read.
         file: FileId,
-        /// Start of the range, in bytes from the start of the file.
+        /// Position of the first byte to read, counted from the start of the file.
         offset: u64,
         /// The memory that receives the bytes. The result returns the buffer.
         buffer: IoBuffer,
@@ -101,7 +101,7 @@ pub enum IoOp {
     Write {
         /// The file to write.
         file: FileId,
-        /// Start of the range, in bytes from the start of the file.
+        /// Position of the first byte to write, counted from the start of the file.
         offset: u64,
         /// The bytes to write. The result returns the buffer.
         buffer: IoBuffer,
@@ -115,7 +115,7 @@ pub enum IoOp {
     /// Removes the name of a file. Processes that have the file open can still use it. After a
     /// crash the name may exist again, with the file's durable content.
     Remove {
-        /// The path of the file.
+        /// The path of the file to remove.
         path: StorePath,
     },
     /// Creates a directory durably. Succeeds if the directory already exists.
@@ -125,7 +125,7 @@ pub enum IoOp {
     },
     /// Lists one directory. Returns [`IoOutput::Listing`].
     List {
-        /// The path of the directory.
+        /// The path of the directory to list.
         path: StorePath,
     },
     /// States that a range of the file is no longer needed. Afterwards the range reads as zero or
@@ -179,7 +179,7 @@ pub enum IoOutput {
     Done,
     /// Success of an `Open` or `OpenBlockDevice`.
     Opened {
-        /// Size in bytes.
+        /// Size in bytes of the opened file or device.
         size: u64,
     },
     /// A `Read` or `Write` transferred `count` bytes. If `count` is smaller than requested, the
@@ -220,7 +220,7 @@ pub enum IoError {
     /// The process or system has no free descriptor, memory or queue entry. A later attempt may
     /// succeed.
     Exhausted,
-    /// The file is not open.
+    /// The operation names a file that is not open.
     NotOpen,
     /// Any other error number of the system.
     Other(i32),

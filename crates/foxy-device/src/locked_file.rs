@@ -28,8 +28,8 @@ pub struct LockedFile {
 /// A block device that this process has opened exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The operating system's number of the device. While the device is open here, no file system
-    /// is mounted from the device with this number.
+    /// The operating system's number of the device. While this process has the device open, the
+    /// kernel mounts no file system from it.
     pub number: u64,
     /// Size in bytes when the device was opened.
     pub bytes: u64,
@@ -38,7 +38,7 @@ pub struct BlockDevice {
 /// A fault of a locked file while a store uses the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
-    /// The file's name no longer exists.
+    /// No file exists under the file's name any more.
     Gone(FileKind),
     /// The file's name now leads to another file.
     Replaced(FileKind),
@@ -48,7 +48,7 @@ pub enum FileFault {
         found: u64,
         /// Size in bytes when the file was opened.
         expected: u64,
-        /// The kind of the file.
+        /// Whether the shortened file is a regular file or a block device.
         kind: FileKind,
     },
     /// The file system has become read-only.
@@ -70,7 +70,8 @@ impl fmt::Display for FileFault {
             Self::Replaced(FileKind::BlockDevice) => {
                 write!(f, "the link to the device was changed or replaced while in use; {REMEDY}")
             }
-            // The current size is left out, because it changes as the store writes.
+            // The message does not contain the current size, because this size changes as the store
+            // writes.
             Self::CutShort { expected, kind, .. } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
                 write!(
@@ -102,8 +103,8 @@ impl Root {
     ) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         if let Some(held) = before {
-            // Keep the lock. A store never replaces its block device, and an unlock would let other
-            // processes open the device.
+            // Keep the earlier lock. A store never replaces its block device. An unlock would let
+            // other processes open the device.
             if held.kind == FileKind::BlockDevice {
                 return Ok(Some(held));
             }
@@ -155,8 +156,8 @@ impl LockedFile {
         (self.kind == FileKind::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
     }
 
-    /// Returns the metadata (stat) at the file's name, or `None` if the name no longer leads to
-    /// this file.
+    /// Returns the metadata (stat) of the file under the locked file's name. Returns `None` if the
+    /// name no longer leads to the locked file.
     fn status_at_name(&self) -> Option<Stat> {
         let held = fstat(&self.descriptor).ok()?;
         let named = self.named().ok()?;
@@ -175,7 +176,7 @@ impl LockedFile {
         statat(CWD, &self.path, links)
     }
 
-    /// Returns the current size in bytes.
+    /// Returns the current size of the locked file or device in bytes.
     fn bytes(&self, status: &Stat) -> u64 {
         match self.kind {
             FileKind::File => size(status),

@@ -66,7 +66,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Mechanical {
     inner: Memory,
-    /// Results of the `Memory` device that stores the content. Kept here to reuse the allocation.
+    /// Results of the inner `Memory` device, which stores the content. This field exists to reuse
+    /// the allocation.
     completed: Vec<IoDone>,
     profile: DiskProfile,
     volumes: Vec<Volume>,
@@ -237,7 +238,8 @@ impl Device for Mechanical {
 
 impl BlockingDevice for Mechanical {
     /// Sleeps in real time until the next simulated result or the timeout. So the model is as slow
-    /// as the real disk. Both times count from the last `now` that the owner passed.
+    /// as the real disk. The wait for the result and the timeout both start at the last `now` of
+    /// the owner.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();

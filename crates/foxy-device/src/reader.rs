@@ -1,7 +1,7 @@
 //! Reads file content on any thread, without the device's thread. [`Reader::read`] reads only from
-//! the page cache, so it never waits for the disk. A [`crate::ReadRing`] reads the same files. If
-//! the content is not cached (a miss), the reader skips some of the next reads, because each
-//! attempt costs a system call.
+//! the page cache, so it never waits for the disk. If the content is not cached (a miss), the next
+//! reads may return `None` without an attempt, because each attempt costs a system call. A
+//! [`crate::ReadRing`] also reads these files, with io_uring and from the disk too.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, IoOutput, range_end};
@@ -11,8 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Maximum number of consecutive reads to skip after a miss (content not in the page cache). With a
-/// larger number, the reader would notice later that content is cached again.
+/// Maximum number of consecutive reads to skip after a miss (content not in the page cache). A
+/// skipped read makes no attempt. With a larger number, the reader would notice later that content
+/// is cached again.
 const MAX_SKIPPED_READS: u32 = 31;
 
 /// Reads file content from the page cache. All clones share the state that decides which reads to

@@ -92,7 +92,7 @@ impl Threads {
     }
 
     /// Creates a device that calls `owner` to wake the thread that uses the device. This thread
-    /// sleeps elsewhere and must not call `wait`.
+    /// sleeps in another way (in io_uring), and must not call `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -191,7 +191,8 @@ impl BlockingDevice for Threads {
     }
 
     fn reader(&self) -> Option<Reader> {
-        // Direct IO bypasses the page cache, so the page cache may not contain the content.
+        // With direct IO, the page cache often lacks the content, because direct IO bypasses the
+        // page cache.
         (self.shared.direct == DirectIo::Off).then(|| Reader::new(Arc::clone(&self.files)))
     }
 }

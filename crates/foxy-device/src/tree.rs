@@ -125,8 +125,8 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
             // error only at a later write.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => ftruncate(&buffered, size)?,
             Err(error) => {
-                // Remove the file, because the disk has no space for it. Ignore a second error: the
-                // caller needs the first.
+                // Remove the file, because the disk has no space for it. Ignore an error of the
+                // removal: the caller needs the first error.
                 let _ = unlinkat(root, path.as_str(), AtFlags::empty());
                 return Err(error.into());
             }

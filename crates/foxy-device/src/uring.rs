@@ -139,8 +139,8 @@ impl Uring {
         self.queue.fill();
     }
 
-    /// Does a turn of the queue. If the kernel accepts no more entries, all transfers that wait for
-    /// space in the ring fail.
+    /// Passes waiting entries to the kernel, and collects completions. If the kernel accepts no
+    /// more entries, all transfers that wait for space in the ring fail.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) {
         if let Err(error) = self.queue.turn(want, timeout) {
             self.queue.fail_backlog(error);

@@ -20,7 +20,7 @@ pub struct Campaign {
     pub first_seed: u64,
     /// Number of schedules.
     pub schedules: u64,
-    /// Number of threads.
+    /// Number of threads that run schedules.
     pub threads: usize,
 }
 

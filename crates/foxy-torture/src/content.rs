@@ -30,8 +30,8 @@ pub fn key(number: u32) -> Key {
     Key(bytes)
 }
 
-/// Returns the record of a name. Bodies of different names differ in nearly every byte. The head's
-/// length depends on the name.
+/// Returns the record that belongs to a name. Bodies of different names differ in nearly every
+/// byte. The head's length depends on the name.
 pub fn record(name: RecordName) -> Record {
     let mut random = Random::new(mixed(u64::from(name.key) << 32 | u64::from(name.version)));
     let mut head = vec![0; NAME_LENGTH + usize::try_from(random.below(48)).unwrap_or(0)];

@@ -199,7 +199,8 @@ impl Disk {
         self.files.has_parent(path).then_some(()).ok_or(IoError::NotFound)
     }
 
-    /// Reports an error or a short count. A failed write may still take effect, wholly or partly.
+    /// Completes an operation with an error or a short count. A failed write may still take effect,
+    /// wholly or partly.
     fn fail(&mut self, id: IoId, op: IoOp) -> Finished {
         match op {
             IoOp::Write { file, offset, buffer } => {

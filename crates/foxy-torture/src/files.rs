@@ -1,7 +1,7 @@
 //! The files of the simulated disk: their current content, and the content after a power failure.
 //! This module knows no operations and no time.
 //!
-//! A write is volatile (lost if the power fails) until a sync that starts after the write
+//! A write is volatile (lost if the power fails) until a sync succeeds that started after the write
 //! completed. The name of a new file is volatile until a sync of the file. After a power failure, a
 //! removed or replaced file may come back with its durable content.
 
@@ -204,7 +204,7 @@ impl Files {
         }
     }
 
-    /// Drops files without a name. No process has these files open any more.
+    /// Drops files without a name. The caller must have ended the process, so that no file is open.
     pub(crate) fn forget_unlinked(&mut self) {
         self.inodes.retain(|_, inode| inode.linked);
     }

@@ -2,9 +2,10 @@
 //! knows no storage scheme and no disk.
 //!
 //! Requests for one key take effect in the order of their submission. For every key, the model
-//! stores its puts and a floor: the position of the latest put or removal that succeeded. A `get`
-//! may return nothing. It may return a put that is not older than the floor when the `get` was
-//! submitted. It must not return an older put, nor a put that was refused before the `get`.
+//! stores its puts. It also stores a floor: the number, in this order, of the latest put or removal
+//! that succeeded. A `get` may return nothing. It may return a put that is not older than the floor
+//! at the time of the `get`'s submission. It must not return an older put, nor a put that was
+//! refused before the `get`.
 //!
 //! After a crash, a put without an answer is doubtful: its record may be stored or lost. Once a
 //! `get` has returned a doubtful put, later gets must not return older puts, until the next crash.

@@ -2,8 +2,8 @@
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
-/// An operation in flight. By chance, the disk carries it out at submission (`Carried`) or at
-/// completion (`ToDo`).
+/// An operation in flight. The disk decides at random whether to carry it out at submission
+/// (`Carried`) or at completion (`ToDo`).
 #[derive(Debug)]
 pub(crate) enum Work {
     Carried(IoDone, Option<Written>),

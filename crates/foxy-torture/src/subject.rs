@@ -23,7 +23,7 @@ pub struct Limits {
 /// A storage scheme with its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Name in scripts.
+    /// Name of the storage scheme in scripts.
     pub name: &'static str,
     /// Makes a storage scheme in the state of a newly started process. The first argument is the
     /// seed of the scheme's random generator, and selects some of its settings. Through the second

@@ -5,7 +5,7 @@
 use crate::model::Verdict;
 use std::ops::AddAssign;
 
-/// Counts of events.
+/// Counts of the events in one or several schedules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// `Get` and `Look` steps that found a record with correct bytes.

@@ -28,7 +28,8 @@ pub enum Violation {
         /// Name of the record in the answer.
         found: RecordName,
     },
-    /// The store returned a record that was replaced or removed before the `get` (points 1 and 3).
+    /// The store returned a record that was replaced or removed before the `get` (points 1 and 3 of
+    /// the contract).
     CameBack(RecordName),
     /// The store returned the record of a `put` that it had refused before the `get` (point 2 of
     /// the contract).
@@ -57,7 +58,7 @@ pub enum Violation {
 /// The resource that a limit of the storage scheme bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Bytes of all files on the device.
+    /// Total size in bytes of all files on the device.
     DiskBytes,
     /// Number of disk operations in progress.
     OperationsInFlight,

@@ -5,7 +5,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Largest number of bytes in the mappings that wait for their next use.
+/// Largest total size in bytes of the unused mappings that are kept for later buffers.
 const MAX_SPARE_BYTES: usize = 8 << 20;
 
 /// Memory that was mapped from the operating system. It is unmapped when dropped.
@@ -41,13 +41,14 @@ impl Drop for Mapping {
 // SAFETY: the mapping is the only owner of its memory, like a `Vec<u8>`.
 unsafe impl Send for Mapping {}
 
-/// Mappings that wait for their next use, the newest last.
+/// Unused mappings that are kept for later buffers. The newest mapping is the last.
 pub(super) struct Spares(Mutex<Stack>);
 
 struct Stack {
     mappings: Vec<Mapping>,
     bytes: usize,
-    /// Number of the oldest mappings that nobody has needed since the last release.
+    /// The number of mappings, counted from the oldest, that no buffer has used since the last call
+    /// of `release`.
     unneeded: usize,
 }
 
@@ -60,7 +61,8 @@ impl Spares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the newest mapping of exactly `length` bytes. It may contain any bytes.
+    /// Removes and returns the newest kept mapping of exactly `length` bytes. The mapping may
+    /// contain any bytes.
     pub(super) fn take(&self, length: usize) -> Option<Mapping> {
         let mut stack = self.lock();
         let at = stack.mappings.iter().rposition(|mapping| mapping.length == length)?;
@@ -70,7 +72,8 @@ impl Spares {
         Some(mapping)
     }
 
-    /// Keeps a mapping for its next use. If there are too many bytes, unmaps the oldest mappings.
+    /// Keeps a mapping for a later buffer. If the kept mappings exceed the size limit, unmaps the
+    /// oldest.
     pub(super) fn keep(&self, mapping: Mapping) {
         let mut stack = self.lock();
         stack.bytes += mapping.length;
@@ -85,7 +88,7 @@ impl Spares {
         drop(unmapped);
     }
 
-    /// Unmaps the mappings that nobody has needed since the last call.
+    /// Unmaps the kept mappings that no buffer has used since the last call.
     pub(super) fn release(&self) {
         let mut stack = self.lock();
         let count = stack.unneeded;
@@ -114,7 +117,7 @@ mod tests {
         Mapping::new(LENGTH).expect("there is memory")
     }
 
-    /// Returns the number of spare mappings, and their bytes in units of `LENGTH`.
+    /// Returns the number of kept mappings, and their total size in units of `LENGTH`.
     fn left(spares: &Spares) -> (usize, usize) {
         let stack = spares.lock();
         (stack.mappings.len(), stack.bytes / LENGTH)

@@ -42,8 +42,8 @@ impl BackOff {
     }
 }
 
-/// First number of the operations with which this device opens files again after a restart. No
-/// caller waits for the answers to these operations.
+/// The smallest number of an operation that opens a file again in a new helper process. The device
+/// submits these operations itself, so no caller waits for their answers.
 const OWN: u64 = 1 << 63;
 
 /// The open files, and the files for which the helper has not answered `Open` or `Create` yet.
@@ -82,7 +82,7 @@ impl OpenFiles {
         }
     }
 
-    /// Forgets the files whose opening a dead helper never answered.
+    /// Forgets the files whose `Open` or `Create` a dead helper never answered.
     pub(super) fn forget_opening(&mut self) {
         self.under_way.clear();
     }

@@ -46,7 +46,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Builds the answer for a finished operation. Only a read (`reads`) sends bytes back.
+    /// Builds the answer for a finished operation. `reads` says whether the operation was a read,
+    /// because only the answer to a read contains bytes.
     pub(super) fn of(done: IoDone, reads: bool) -> Self {
         let content = match (&done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if reads => {

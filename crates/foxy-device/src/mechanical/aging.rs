@@ -17,8 +17,8 @@ pub(super) enum Aged {
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// Changes in the order of their due times. An item is stale if its change was already written.
-    /// A stale item has another time in `due`, or no entry there.
+    /// Changes in the order of the times at which they must be written. An item is stale if its
+    /// change was already written. A stale item has another time in `due`, or no entry there.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,

@@ -3,7 +3,8 @@
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// A set bit means free. Bits beyond the end are clear.
+    /// Each set bit stands for a free fragment or inode. The bits beyond the end of the group are
+    /// clear.
     words: Vec<u64>,
     free: u32,
     rotor: u32,
@@ -27,8 +28,9 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first `count` adjacent free bits after the run that was taken last. If there are
-    /// none, searches from the start.
+    /// Finds `count` adjacent free bits, marks them as taken, and returns the first position. The
+    /// search begins after the run that was taken last. If it finds nothing, a second search begins
+    /// at the start of the bitmap.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;
@@ -42,8 +44,8 @@ impl Bitmap {
         Some(start)
     }
 
-    /// Takes the `count` bits from `start` if all of them are free. Returns whether it took the
-    /// bits.
+    /// Takes `count` bits, beginning with bit `start`, if all of them are free. Returns whether it
+    /// took the bits.
     pub(super) fn take_at(&mut self, start: u32, count: u32) -> bool {
         let fits = self.next(start, u64::MAX).unwrap_or_else(|| self.length()) >= start + count;
         if fits {
@@ -86,8 +88,9 @@ impl Bitmap {
         }
     }
 
-    /// Returns the first set bit at or after `from`, in a bitmap whose words are XORed with `flip`.
-    /// A `flip` of all ones finds clear bits.
+    /// XORs each word of the bitmap with `flip`. Returns the position of the first set bit of the
+    /// result at or after `from`. A `flip` of all ones thus finds the first clear bit of the
+    /// bitmap.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
@@ -98,7 +101,8 @@ impl Bitmap {
         u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
     }
 
-    /// Returns the position after the last clear (taken) bit before `bit`.
+    /// Returns the position after the last taken (clear) bit before `bit`, or 0 if no bit before is
+    /// taken.
     fn taken_before(&self, bit: u32) -> u32 {
         let mut index = bit as usize / 64;
         let mut taken = !self.words[index] & !(u64::MAX << (bit % 64));

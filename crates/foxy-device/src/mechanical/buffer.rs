@@ -39,8 +39,8 @@ pub(super) struct DiskBuffer {
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
-    /// Maximum number of sectors in one segment of the buffer. The read-ahead reads at most this
-    /// many sectors.
+    /// Maximum number of sectors in one segment of the disk's buffer. The disk also reads ahead at
+    /// most this number of sectors.
     length: u64,
     disk_end: u64,
 }
@@ -79,8 +79,9 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head moves away, after it had time to read ahead `sectors` sectors. Returns
-    /// the sector at the head.
+    /// Ends the read-ahead, because the head moves away. Before the move, the head had time to read
+    /// `sectors` more sectors. Returns the sector that the read-ahead reached, or `None` if the
+    /// disk did not read ahead.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let reached = (ahead.next + sectors).min(ahead.until);
@@ -109,8 +110,8 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Drops overwritten sectors from the buffer. In each segment, the sectors after the
-    /// overwritten sectors stay in the buffer.
+    /// Drops overwritten sectors from the buffer. A segment that contains overwritten sectors keeps
+    /// only the sectors after them.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;
         for segment in &mut self.segments {

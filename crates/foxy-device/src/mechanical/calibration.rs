@@ -24,8 +24,8 @@ const FILES: u64 = 64;
 
 const NAMES: u64 = 1000;
 
-/// Mean size of a disk operation in bytes, from the trace of paper 001 (`docs/figures.md`). The
-/// trace moved 7.6 GB when it read and wrote responses on disk.
+/// Mean size of a disk operation in bytes. In the trace of paper 001 (`docs/figures.md`), all reads
+/// and writes of responses on disk together moved 7.6 GB.
 const OPERATION_BYTES: f64 = 10_550.0;
 
 /// Number of URL-gets per URL-write in the trace of paper 001 (`docs/figures.md`). A URL-get is a
@@ -177,7 +177,8 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
 }
 
-/// Returns the simulated processor time to examine one name of a directory whose blocks are cached.
+/// Returns the simulated processor time to examine one entry of a directory. The blocks of the
+/// directory are cached.
 fn search(profile: &DiskProfile, seed: u64) -> Duration {
     let system = SystemProfile { name_cache: 0, ..profile.system };
     let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);
@@ -193,8 +194,8 @@ fn search(profile: &DiskProfile, seed: u64) -> Duration {
     driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
-/// Returns the mean time to create an empty file and the mean time to remove it. Files are removed
-/// in reverse order.
+/// Returns the mean time to create an empty file and the mean time to remove it. The last file
+/// created is the first file removed.
 fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
     let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);

@@ -32,8 +32,8 @@ pub(super) enum Step {
     /// Puts pages `first` to `last` of a file into the page cache as changed pages, after a write
     /// to the file.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until the background writes in flight to the disk have at most `write_behind` bytes, a
-    /// limit in the disk's profile.
+    /// Waits while the background writes in flight to the disk have more than `write_behind` bytes,
+    /// a limit in the disk's profile.
     Hold,
     /// Sends the changed pages of a file to the disk. Waits for all of the file's writes in flight.
     Sync(FileNumber),
@@ -50,10 +50,11 @@ pub(super) struct Operation {
     pub(super) pending: usize,
 }
 
-/// The engine's action after a disk request finishes.
+/// The engine's action after a disk request finishes. In addition, the operations that wait for the
+/// request always continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// No further action. Operations that wait for the request continue in any case.
+    /// No additional action.
     Foreground,
     Data(FileNumber),
     Block(u64),
@@ -197,8 +198,8 @@ impl Mechanical {
         }
     }
 
-    /// Notes that an event for which the operation waits has happened. After the last of these
-    /// events, the operation continues.
+    /// Notes that an operation has to wait for one event less. If this was its last event, the
+    /// operation continues.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -326,7 +327,8 @@ pub(super) struct Processor {
 }
 
 impl Processor {
-    /// Queues `work` processor time for an operation. The work starts after all earlier work.
+    /// Queues `work` (processor time) for an operation. The processor starts it after all earlier
+    /// work.
     pub(super) fn begin(&mut self, now: Instant, work: Duration, operation: OperationId) {
         let start = self.next_free(now);
         self.queue.push_back((start + work, operation));
@@ -358,7 +360,8 @@ pub(super) struct Volume {
     /// last read the block.
     pub(super) blocks: Lru<u64, RequestId>,
     pub(super) written_back: HashSet<u64>,
-    /// Number of bytes of background writes in flight. No operation waits for these writes.
+    /// Number of bytes of background writes in flight: writes of file pages, and delayed writes of
+    /// blocks.
     pub(super) behind: u64,
     /// Operations that wait until `behind` falls to at most two thirds of its limit.
     pub(super) throttled: VecDeque<OperationId>,

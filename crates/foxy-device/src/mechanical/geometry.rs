@@ -28,8 +28,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// Time of one sector, as a whole number of nanoseconds. One rotation takes exactly the sum of
-    /// its sectors' times, so consecutive sectors follow without a gap.
+    /// Time in which one sector passes the head, as a whole number of nanoseconds. One rotation
+    /// takes exactly the sum of its sectors' times, so consecutive sectors follow without a gap.
     sector_time: u64,
     turn: u64,
     head_switch: u64,
@@ -70,8 +70,9 @@ impl Geometry {
         track / self.heads
     }
 
-    /// Returns the time to transfer `sectors` sectors that start at sector `first`. At time
-    /// `start`, the head is on track `track`. The disk's start angle is already added to `start`.
+    /// Returns the times (seek, rotation, transfer) of a disk request for `sectors` sectors from
+    /// sector `first`. At time `start`, the head is on track `track`. The disk's start angle is
+    /// already added to `start`.
     pub(crate) fn service(&self, track: u64, start: u64, first: u64, sectors: u64) -> Parts {
         let mut at = self.track_of(first);
         let seek = self.travel(track, at);
@@ -112,8 +113,8 @@ impl Geometry {
             .unwrap_or(0)
     }
 
-    /// Returns the rotational delay in nanoseconds until sector number `sector` of the track
-    /// reaches the head.
+    /// Returns the time in nanoseconds from `now` until sector number `sector` of the track reaches
+    /// the head.
     const fn wait(&self, now: u64, track: u64, sector: u64) -> u64 {
         let skew =
             self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;

@@ -108,8 +108,8 @@ impl Layout {
         sector_of(group * self.group_fragments)
     }
 
-    /// Takes a free inode in cylinder group `group`. If the group has none, takes an inode in the
-    /// next group that has a free inode.
+    /// Takes a free inode in cylinder group `group`. If this group has no free inode, takes an
+    /// inode in the next group with a free inode.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
@@ -199,7 +199,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Frees the fragments of a small file's last page that lie beyond `size` bytes.
+    /// Frees a part of a small file's last page: the fragments that lie beyond the file's end at
+    /// `size` bytes.
     pub(super) fn trim_tail(&mut self, extents: &mut Extents, size: u64) {
         if size == 0 || size > FRAGMENTED_PAGES * self.page_size {
             return;
@@ -227,10 +228,10 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Makes room for pages up to `last` behind the last page of a small file. That page may have
+    /// Prepares a small file for new pages up to page `last`. The file's present last page may have
     /// fewer fragments than a whole page. If the next fragments on disk are free, the page grows in
-    /// place. Otherwise the function frees the page's fragments, and the caller assigns a new
-    /// place.
+    /// place. Otherwise the function frees the page's fragments, and the caller assigns a new place
+    /// to the page.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -310,8 +311,8 @@ pub(super) struct Extent {
     pub(super) page: u64,
     /// Number of the first fragment on the disk.
     pub(super) start: u32,
-    /// Number of fragments. In a small file, the last page may have fewer fragments than a whole
-    /// page.
+    /// Number of fragments of the run. In a small file, the last page may have fewer fragments than
+    /// a whole page.
     pub(super) fragments: u32,
 }
 

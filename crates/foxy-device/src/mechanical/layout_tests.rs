@@ -1,5 +1,5 @@
-//! Tests the places that files receive on a simulated disk: no fragment belongs to two files, and
-//! the places follow the rules of FFS.
+//! Tests the places that the layout assigns to files on a simulated disk. No fragment belongs to
+//! two files, and the places follow the rules of FFS.
 
 use super::layout::{DiskFull, Extents, Inode, Layout};
 use super::profile::DiskProfile;

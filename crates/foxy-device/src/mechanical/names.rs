@@ -106,15 +106,15 @@ pub(super) struct PlacedFile {
     /// Identifies the file's content in the page cache. Each truncation gives the content a new
     /// number, so that old cached pages are not found.
     pub(super) content: u64,
-    /// Changed pages that will be written together.
+    /// Numbers of the changed pages that will be written together.
     pub(super) collected: Range<u64>,
     /// Disk requests in flight that write pages of the file.
     pub(super) in_flight: Vec<RequestId>,
     /// Byte offset at which a sequential read would continue. A read at this offset causes
     /// read-ahead.
     pub(super) next_read: u64,
-    /// Whether the inode and the name are on disk or are written at once. If so, a `Sync` need not
-    /// write them.
+    /// Whether the file's inode and name are on disk, or the model writes them with each change. If
+    /// so, a `Sync` need not write them.
     pub(super) settled: bool,
 }
 

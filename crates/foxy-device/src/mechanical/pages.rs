@@ -31,9 +31,9 @@ impl Mechanical {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads the pages that are not cached. Returns the disk requests, new or in flight, after
-    /// which all pages are cached. Adjacent pages share a request. A read before a write of a part
-    /// of a page uses one request per page.
+    /// Reads the pages that are not cached. Returns the disk requests that must finish before all
+    /// pages are cached, including earlier requests in flight. Adjacent pages share a request,
+    /// except in a read that precedes a write of a part of a page.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -138,8 +138,8 @@ impl Mechanical {
         }
     }
 
-    /// Returns where these pages are on the disk, up to the end of the file. If `join` is true,
-    /// adjacent pages are returned as one run.
+    /// Returns the places of these pages on the disk. Leaves out fragments beyond the end of the
+    /// file. If `join` is true, pages that are adjacent in the file and on the disk form one run.
     fn runs(&self, number: FileNumber, pages: impl Iterator<Item = u64>, join: bool) -> Vec<Run> {
         let Some(file) = self.files.get(&number) else { return Vec::new() };
         let page_fragments = self.volumes[file.volume].layout.page_fragments();

@@ -18,7 +18,7 @@ pub(super) struct Spindle {
     /// The angle of the disk at time zero: the time in nanoseconds since the first sector of the
     /// first track passed the head.
     phase: u64,
-    /// The sector after the last sector that was served.
+    /// The number of the sector after the last sector that the disk served.
     head: u64,
     track: u64,
     free_at: Instant,
@@ -224,7 +224,8 @@ mod tests {
         DiskRequest { id, kind: RequestKind::Read, address, sectors, arrival: Instant::ZERO }
     }
 
-    /// Serves all requests. Returns the order of their ids and the end time.
+    /// Serves all queued requests. Returns their ids in the order of completion, and the time at
+    /// which the last request finished.
     fn run(spindle: &mut Spindle) -> (Vec<RequestId>, Instant) {
         let (mut order, mut end) = (Vec::new(), Instant::ZERO);
         while let Some((id, record)) = spindle.finish() {

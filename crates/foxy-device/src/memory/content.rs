@@ -43,8 +43,8 @@ impl Content {
         self.size
     }
 
-    /// Fills `out` with the bytes from `offset`. Returns the number of bytes that exist before the
-    /// end of the file.
+    /// Fills the start of `out` with the bytes from `offset`. Returns the number of bytes read,
+    /// which is smaller than `out` only at the end of the file.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);

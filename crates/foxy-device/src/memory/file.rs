@@ -18,8 +18,8 @@ enum Change {
 }
 
 impl Change {
-    /// Returns the number of bytes that this change counts in the limit on changes that a crash may
-    /// undo.
+    /// Returns the size of this change in bytes. The sum of these sizes is limited, because a crash
+    /// must be able to undo the changes.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,
@@ -56,8 +56,8 @@ impl Change {
         }
     }
 
-    /// Simulates that a crash loses the change. A lost write may still lengthen the file, and the
-    /// new bytes then read as zero.
+    /// Simulates that a crash loses the change. A lost write may still lengthen the file, whose new
+    /// bytes then read as zero.
     fn lose(&self, content: &mut Content, random: &mut Random) {
         if let Self::Write { offset, bytes } = self
             && !bytes.is_empty()

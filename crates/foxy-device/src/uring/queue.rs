@@ -119,8 +119,8 @@ impl TransferQueue {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or missing memory in the kernel ended the call early. A later
-            // call retries.
+            // A signal, the timeout, or a lack of memory in the kernel ended the call early. A
+            // later call retries.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
         }

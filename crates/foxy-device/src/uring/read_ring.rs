@@ -112,8 +112,8 @@ impl Drop for ReadRing {
     }
 }
 
-/// Sets up a ring whose completions wait until its only thread asks for them, so that they never
-/// interrupt this thread. Kernels before 6.1 have only the usual ring.
+/// Sets up a ring that never interrupts its only thread: completions wait until the thread asks for
+/// them. A kernel before 6.1 cannot do this, so the ring then works in the usual way.
 fn ring() -> io::Result<IoUring> {
     IoUring::builder()
         .setup_single_issuer()
@@ -138,7 +138,7 @@ mod tests {
     const FILE: FileId = FileId(1);
     const BYTES: usize = 3 << 20;
 
-    /// Returns the reader of a device with a file of `BYTES` bytes. Each byte of the file has the
+    /// Returns the reader of a device with a file of `BYTES` bytes. The value of each byte is the
     /// number of its page.
     fn reader(folder: &tempfile::TempDir) -> Reader {
         let root = Root::open(folder.path()).expect("a new folder");
@@ -218,7 +218,8 @@ mod tests {
         ring.turn(&mut Vec::new()).expect("a working ring");
     }
 
-    /// A ring on another thread than its own, where the kernel refuses all calls.
+    /// A ring that a test uses on another thread than the ring's own thread. The kernel refuses all
+    /// calls there.
     struct MovedRing(ReadRing);
 
     // SAFETY: a ring is memory and descriptors that no other thread uses at the same time.

@@ -1,5 +1,5 @@
 //! The transfers (reads, writes and syncs) in flight on a ring (io_uring instance). Each transfer
-//! has a numbered slot that owns its buffer and descriptor. This file builds the entries for the
+//! has a numbered slot that owns its buffer and descriptor. This module builds the entries for the
 //! kernel and interprets the kernel's answers.
 
 use crate::buffer::IoBuffer;

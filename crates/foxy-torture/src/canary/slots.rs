@@ -1,7 +1,7 @@
 //! The canary storage scheme (a test scheme with a known flaw): one file of sixteen slots, each
 //! with one record. A key always has the same slot. The scheme carries out one request at a time,
-//! and syncs every put and removal. It is slow, but so simple that a reader can see that it is
-//! correct without the flaw.
+//! and syncs every put and removal. The scheme is slow but simple, so a reader can see that it has
+//! no other flaw.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -68,7 +68,7 @@ impl Slots {
         out.submit(IoId(self.operations), op);
     }
 
-    /// Starts waiting requests until one request needs the disk.
+    /// Starts waiting requests until a request has to wait for the disk.
     fn next(&mut self, out: &mut Outbox) {
         while matches!(self.work, SlotWork::Idle | SlotWork::Broken(_) | SlotWork::Closed) {
             let Some(request) = self.waiting.pop_front() else { return };
@@ -292,8 +292,8 @@ impl Lookup for LooksBack {
     }
 }
 
-/// The key of the record in each slot that no write is changing. A look-up checks the key only
-/// before its read.
+/// The key of the record in each slot. A slot is left out while a write changes it. A look-up
+/// checks the key only before its read.
 #[derive(Debug, Default)]
 struct LooksOnce(Mutex<HashMap<u64, Key>>);
 

@@ -51,7 +51,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does the next step of any look-up. Returns false if there is none.
+    /// Does the next step of a random look-up in progress. Returns false if no look-up is in
+    /// progress.
     pub(super) fn go_on_with_a_look(&mut self) -> Result<bool, Violation> {
         let count = self.looks.len() as u64;
         if count == 0 {
@@ -75,7 +76,7 @@ impl Run<'_> {
                 look.read.extend_from_slice(bytes.as_ref());
                 return Ok(());
             }
-            // The read failed.
+            // The read failed. The look-up then becomes a request to the storage scheme.
             look.read.clear();
         }
         let look = self.looks.swap_remove(which);
