@@ -124,7 +124,8 @@ pub enum StoreRequest {
         key: Key,
         /// The record to store.
         record: Record,
-        /// Helps the storage scheme to choose a place on the disk.
+        /// Describes the record's web object, so that the storage scheme can choose a good place on
+        /// disk.
         hint: PlacementHint,
     },
     /// Removes a record durably. The answer is `Removed`, or `Refused` if a get may still find the
@@ -236,8 +237,8 @@ pub struct StoreReply {
     pub answer: Answer,
 }
 
-/// The output of a storage scheme: operations for the device and answers for the callers, both in
-/// the order to process them.
+/// The output of a storage scheme: operations for the device and answers for the callers. The lists
+/// are in the order in which to process them.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Disk operations to submit.
@@ -286,11 +287,11 @@ pub enum Look {
 /// The bytes that a lookup must read to answer a `get` request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
-    /// The open file.
+    /// The open file that contains the record.
     pub file: FileId,
-    /// Byte offset in the file.
+    /// Byte offset in the file at which to start the read.
     pub offset: u64,
-    /// Length in bytes.
+    /// Number of bytes to read.
     pub length: usize,
 }
 
@@ -330,9 +331,9 @@ pub trait Lookup: Send + Sync {
         record.map_or(Look::Unsure, Look::Found)
     }
 
-    /// Reads a record after the store has closed, if the record was on disk then. `read` may wait
-    /// for the disk. If another process has overwritten the record since, its checksum is wrong,
-    /// and the result is `None`.
+    /// Reads a record after the store has closed, if the record was on disk when the store closed.
+    /// `read` may wait for the disk. If another process has overwritten the record after that, the
+    /// checksum is wrong, and the result is `None`.
     fn read_lent(&self, _key: Key, _read: &mut ReadNow<'_>) -> Option<Record> {
         None
     }

@@ -52,7 +52,8 @@ impl Hasher for Mixing {
         }
     }
 
-    /// Ignores the length, because all keys have the same length.
+    /// Ignores the length that the standard library hashes before the bytes of a key. All keys have
+    /// the same length.
     fn write_usize(&mut self, _length: usize) {}
 
     /// Multiplies twice. With some secrets, a single multiplication would give similar hashes to

@@ -5,8 +5,8 @@
 /// least this much at once.
 pub const PAGE: usize = 4096;
 
-/// Size of a slot in bytes. Every record starts at a multiple of a slot (storage scheme STREAM,
-/// requirement R22 of `foxy figure requirements`).
+/// Size of a slot in bytes. Every record starts at a multiple of the slot size (storage scheme
+/// STREAM, requirement R22 of `foxy figure requirements`).
 pub const SLOT: usize = 512;
 
 /// Slots in a page.

@@ -74,8 +74,8 @@ pub enum RecordError {
     ContentDamaged,
 }
 
-/// If the record is longer than the bytes that were read, the reason is that the read returned too
-/// few bytes.
+/// Converts the reason to the answer of a get. A record that is longer than the bytes that were
+/// read counts as a failure of the device, because the read returned too few bytes.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {

@@ -224,8 +224,9 @@ impl StoreStatistics {
         }
     }
 
-    /// Returns whether the counts of outcomes add up to the number of gets, and to the number of
-    /// puts and removals together. Each answered request has exactly one outcome.
+    /// Returns whether the counters agree. The outcomes of gets must add up to the number of gets.
+    /// The outcomes of puts and removals must add up to the number of puts and removals. Each
+    /// answered request has exactly one outcome.
     pub fn adds_up(&self) -> bool {
         let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
         let misses = sum(&[

@@ -1,5 +1,5 @@
-//! A list of bits for maps: a bit for each unit of disk space. All methods process whole words of
-//! 64 bits, because a large store has hundreds of millions of units.
+//! A bitmap with one bit for each unit of disk space, for maps of a store. All methods process
+//! whole words of 64 bits, because a large store has hundreds of millions of units.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ const WORD: u64 = 64;
 pub struct Bits(Vec<u64>);
 
 impl Bits {
-    /// Creates a list of `count` bits that are 0.
+    /// Creates a bitmap of `count` bits that are 0.
     pub fn new(count: u64) -> Self {
         Self(vec![0; usize::try_from(count.div_ceil(WORD)).unwrap_or(0)])
     }
 
-    /// Returns the memory of the list in bytes.
+    /// Returns the memory of the bitmap in bytes.
     #[cfg(test)]
     pub fn memory(&self) -> usize {
         self.0.len() * 8
     }
 
-    /// Sets the bits of the range to 1. Ignores bits after the end of the list.
+    /// Sets the bits of the range to 1. Ignores bits after the end of the bitmap.
     pub fn set(&mut self, range: Range<u64>) {
         for (word, mask) in words(range) {
             if let Some(bits) = self.0.get_mut(word) {
@@ -62,7 +62,8 @@ impl Bits {
     }
 }
 
-/// Returns the words of a range of bits, each with a mask for its bits.
+/// Splits a range of bits at the 64-bit words of the bitmap. Returns the index of each word, and a
+/// mask of the range's bits in the word.
 fn words(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
     let words = if start < end { start / WORD..end.div_ceil(WORD) } else { 0..0 };

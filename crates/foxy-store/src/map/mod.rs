@@ -1,5 +1,6 @@
-//! A view of a store's layout, for people: which segments are open, full, being freed or free, and
-//! which records are in them. The view changes nothing, and no request waits for it.
+//! A view of a store's layout, for people: which segments (large units that are written and freed
+//! as a whole) are open, full, being freed or free, and which records are in them. The view changes
+//! nothing, and no request waits for it.
 
 mod bits;
 mod record_array;
@@ -10,13 +11,13 @@ use foxy_device::{FileId, IoBuffer};
 pub use record_array::{RecordArray, RecordSize};
 pub use survey::{HoleCount, RecordCount, STRIPS, SharedFile, Survey};
 
-/// The current use of the place of a segment.
+/// The current use of the place (the space in the file) of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentUse {
     /// No segment or live record is here.
     #[default]
     Free,
-    /// Live records are here. The scheme reuses the space between them.
+    /// Live records are here. The scheme reuses the space between the records.
     Used,
     /// The segment is open: new records are written to it.
     Open,
@@ -68,13 +69,15 @@ impl FilePart {
 pub struct SegmentPlace {
     /// Number of the place in the map.
     pub slot: u32,
-    /// The file with the place. `None` if no file has the space yet.
+    /// The number of the file that contains the place. `None` if the space is not part of a file
+    /// yet.
     pub file: Option<u64>,
     /// Byte offset of the place in the file.
     pub at: u64,
     /// Length of the place in bytes.
     pub bytes: u64,
-    /// Number of the log or area that the place belongs to.
+    /// Number of the log (sequence of segments) or area that the place belongs to. It is an index
+    /// in [`Survey::areas`].
     pub log: u8,
     /// The current use of the place.
     pub state: SegmentUse,
@@ -91,12 +94,14 @@ pub struct SegmentPlace {
     pub live_bytes: u64,
     /// Number of live records by their use count (number of requests). The count stops at 3.
     pub uses: [u32; 4],
-    /// For each part of the segment, how much of it live records use: from 0 (nothing) to 9 (all).
+    /// The segment is split into equal parts, the [strips](STRIPS). For each strip, how much of it
+    /// live records use: from 0 (nothing) to 9 (all).
     pub strips: [u8; STRIPS],
 }
 
 impl SegmentPlace {
-    /// Returns the part of the file that the place covers. Unallocated space covers none.
+    /// Returns the part of the file that the place covers. The part is empty if the space is not
+    /// part of a file yet.
     pub fn part(&self) -> FilePart {
         let bytes = if self.file.is_some() { self.bytes } else { 0 };
         FilePart { file: self.file.unwrap_or(0), start: self.at, bytes }
@@ -118,21 +123,22 @@ pub enum RecordFate {
 pub struct PlacedRecord {
     /// Number of the file that contains the record.
     pub file: u64,
-    /// Byte offset in the file. Small records may share a page, and have the offset of the page.
+    /// Byte offset of the record in the file. For a small record in a shared page, the offset of
+    /// the page.
     pub at: u64,
-    /// Bytes that a get reads.
+    /// Number of bytes that a get reads to find the record.
     pub bytes: u64,
     /// The key, if the index in memory contains it.
     pub key: Option<Key>,
-    /// Number of requests since the record was written, at most 3. Small records begin with 1 to 3.
-    /// `None` if the scheme does not count requests.
+    /// Number of requests since the record was written, at most 3. For a small record, the count
+    /// starts at 1 to 3 instead of 0. `None` if the scheme does not count requests.
     pub uses: Option<u8>,
     /// The fate of the record when its segment is discarded. `None` if the scheme does not discard
     /// segments.
     pub fate: Option<RecordFate>,
-    /// Identifies the record in the index.
+    /// Identifies the record's entry in the index of the storage scheme.
     pub(crate) entry: u64,
-    /// Differs for a later record with the same `entry`.
+    /// Distinguishes this record from a later record that has the same `entry`.
     pub(crate) version: u64,
 }
 
@@ -156,7 +162,7 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    /// Creates a reader of the bytes in `parts`, which `verify` checks.
+    /// Creates a reader that reads `parts` and checks the bytes with `verify`.
     pub fn new(
         parts: Vec<OpenPart>,
         verify: impl FnOnce(IoBuffer) -> Option<(Key, Record)> + Send + 'static,
@@ -209,17 +215,19 @@ impl RecordScan {
 /// A view of a storage scheme's layout. Each method takes a fraction of a millisecond, even in a
 /// large store.
 pub trait LayoutView {
-    /// Begins a survey.
+    /// Begins a survey. The result still lacks the records of the index.
     fn begin_survey(&self) -> Survey;
-    /// Visits the next part of the index. Returns whether there is more. After the last part, call
-    /// [`Survey::finish_some`].
+    /// Adds the records in the next part of the index to the survey. Returns whether more parts
+    /// follow. After the last part, call [`Survey::finish_some`].
     fn continue_survey(&self, survey: &mut Survey) -> bool;
-    /// Visits the next part of the index. Returns whether there is more.
+    /// Adds the records in the next part of the index to the scan. Returns whether more parts
+    /// follow.
     fn continue_scan(&self, scan: &mut RecordScan) -> bool;
     /// Returns a reader of a record that a scan found. Returns `None` if the record is no longer
     /// there, or its file is not open.
     fn locate(&self, record: &PlacedRecord) -> Option<RecordReader>;
 }
 
-/// A function that looks at the layout, on the thread that may use the layout.
+/// A function that receives a view of a store's layout. It runs on a thread that may use the
+/// layout.
 pub type LayoutVisit = Box<dyn FnOnce(&dyn LayoutView) + Send>;

@@ -4,7 +4,7 @@
 use super::{FilePart, LayoutView, PlacedRecord, RecordReader, RecordScan, Survey};
 use crate::contract::Key;
 
-/// Largest number of places of the array that one step visits.
+/// Largest number of array elements that one step of a survey or scan visits.
 const PLACES_AT_ONCE: usize = 4 << 10;
 
 /// A live record in an array.
@@ -27,8 +27,9 @@ pub trait RecordArray {
     fn places(&self) -> usize;
     /// Returns the live record at this place of the array, if any.
     fn record(&self, place: usize) -> Option<RecordSize>;
-    /// Returns a piece of the live record at this place of the array. The pieces have the numbers
-    /// from 0. A record that has no place on disk yet has no piece.
+    /// Returns piece number `number` of the live record at this place of the array. A piece is a
+    /// contiguous part of a file. The numbers start at 0. A record that has no place on disk yet
+    /// has no piece.
     fn piece(&self, place: usize, number: usize) -> Option<FilePart>;
     /// Returns a reader of the live record at this place of the array. Returns `None` if its file
     /// is not open.

@@ -1,5 +1,5 @@
-//! A map of the live records of a store: the live share of each segment, and the holes between the
-//! records. A get can find a *live* record.
+//! A map of the live records of a store: how many bytes of each segment are live, and the holes
+//! between the records. A record is *live* if a get would find it.
 
 use super::bits::Bits;
 use super::{FilePart, SegmentPlace, SegmentUse};
@@ -7,18 +7,18 @@ use super::{FilePart, SegmentPlace, SegmentUse};
 /// Number of *strips*: equal parts of a segment. A map tells how much of each strip is live.
 pub const STRIPS: usize = 16;
 
-/// Largest number of units (see [`Survey::unit_bytes`]) that a survey tells apart: the pages of a
-/// store of 1 TiB. Each unit needs a bit of memory while the survey is made.
+/// Largest number of units (see [`Survey::unit_bytes`]) in a survey. A store of 1 TiB has this
+/// number of pages. Each unit needs a bit of memory while the survey is made.
 const MAX_UNITS: u64 = 1 << 28;
 
-/// Number of segments that one step finishes.
+/// Number of segments that one call of [`Survey::finish_some`] processes.
 const FINISHED_AT_ONCE: usize = 128;
 
 const PAGE: u64 = crate::layout::PAGE as u64;
 const SLOT: u64 = crate::layout::SLOT as u64;
 
-/// For a scheme without segments of its own: bounds for the size of a map's segment, and the wanted
-/// number of segments.
+/// A scheme without segments has files that a map divides into about `WANTED_SEGMENTS` segments.
+/// These two limits bound the size of such a segment, in bytes.
 const MIN_SEGMENT_BYTES: u64 = 64 << 10;
 const MAX_SEGMENT_BYTES: u64 = 16 << 20;
 const WANTED_SEGMENTS: u64 = 1024;
@@ -34,7 +34,7 @@ pub struct HoleCount {
     pub bytes: u64,
 }
 
-/// Records, and the disk space that they use.
+/// A number of records, and the disk space that they use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCount {
     /// Number of records.
@@ -50,12 +50,12 @@ pub struct SharedFile {
     pub number: u64,
     /// Path of the file in the store's folder.
     pub name: String,
-    /// Byte offset in the file of the space for records.
+    /// Byte offset in the file at which the space for records starts.
     pub start: u64,
-    /// Length in bytes of the space for records.
+    /// Length in bytes of this file's space for records.
     pub bytes: u64,
-    /// Byte offset in the file of the next record to be written. `None` if the scheme writes at no
-    /// single place.
+    /// Byte offset in the file of the next record to be written. `None` if the scheme writes new
+    /// records at several places.
     pub head: Option<u64>,
     first_place: u32,
 }
@@ -74,15 +74,15 @@ impl SharedFile {
 pub struct Survey {
     /// Size of a segment in bytes. The last segment of a file may be shorter.
     pub segment_bytes: u64,
-    /// The smallest amount of space that the survey tells apart, in bytes.
+    /// Size of a unit in bytes. The survey keeps one bit per unit: whether a live record uses it.
     pub unit_bytes: u64,
-    /// The name of each log or area to which a place can belong.
+    /// Names of the logs or areas to which the places of segments belong.
     pub areas: &'static [&'static str],
     /// The files that records share, in the order of their numbers.
     pub files: Vec<SharedFile>,
-    /// The places in the order of the files.
+    /// The places of all segments, in the order of the files.
     pub segments: Vec<SegmentPlace>,
-    /// Holes by size.
+    /// Counts of the holes (unused space inside segments), grouped by size.
     pub holes: Vec<HoleCount>,
     /// The size in bytes of the smallest hole of the first group.
     pub least_hole: u64,
@@ -190,7 +190,8 @@ impl Survey {
         self.next = next;
     }
 
-    /// Adds a live record that starts at byte `at` of the segment `slot` and touches `bytes` bytes.
+    /// Adds a live record that starts at byte `at` of the segment `slot`. The record takes `bytes`
+    /// bytes of disk space, and had `uses` requests.
     pub(crate) fn add(&mut self, slot: u32, at: u64, bytes: u64, uses: u8) {
         let Some(segment) = self.segments.get_mut(slot as usize) else { return };
         segment.live_records += 1;
@@ -270,8 +271,9 @@ impl Survey {
     }
 }
 
-/// Divides the space of a file into places. In a single file with a write head, the age of a place
-/// is the number of places that the head passed later.
+/// Divides the space of a file into places for the map. In a single file with a write head (the
+/// offset of the next write), the age of a place is the number of places that the head entered
+/// after it left this place.
 fn places_of(
     file: &SharedFile,
     segment_bytes: u64,

@@ -97,8 +97,8 @@ impl SyncFailures {
         self.0 == 0
     }
 
-    /// Returns the number of failed syncs. Keep it with a sync that is submitted now, for
-    /// [`SyncFailures::judge`].
+    /// Returns the number of failed syncs. Store the result with each sync that you submit, and
+    /// pass it to [`SyncFailures::judge`] when the sync has ended.
     pub const fn before(&self) -> FailuresBefore {
         FailuresBefore(self.0)
     }

@@ -11,7 +11,7 @@ use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
-/// The kinds of medium that may contain the store.
+/// The kinds of medium on which the store may be created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumWish {
     File,

@@ -22,7 +22,8 @@ pub enum Ask {
     Remove(Key),
 }
 
-/// An event for the engine of a shard. `R` receives the answer to a request.
+/// An event for the engine of a shard (the thread of a store). `R` receives the answer to a
+/// request.
 pub enum Wake<R> {
     Request(Ask, R),
     IoDone(IoDone),

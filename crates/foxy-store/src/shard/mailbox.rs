@@ -18,7 +18,8 @@ pub const MAX_DOZE: Duration = Duration::from_millis(1);
 /// larger object, and its caller waits for the answer before it sends the next part.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
-/// Largest number of visits to the layout that wait for the thread.
+/// Largest number of layout visits that wait for the thread. A layout visit is a function that
+/// inspects the store's layout.
 const MAX_VISITS: usize = 16;
 
 /// When the thread next reads its mailbox if no request wakes it.
@@ -37,7 +38,7 @@ pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
     /// Number of bytes in all waiting puts.
     bytes: usize,
-    /// Number of waiting visits to the layout.
+    /// Number of waiting layout visits (functions that inspect the store's layout).
     visits: usize,
     open: bool,
     thread: Attention,
@@ -91,12 +92,13 @@ impl Mailbox {
         full.then_some(RefusedReason::Busy)
     }
 
-    /// Returns whether one more visit to the layout may wait in the mailbox.
+    /// Returns whether one more layout visit (a function that inspects the store's layout) may wait
+    /// in the mailbox.
     pub const fn accepts_visit(&self) -> bool {
         self.open && self.visits < MAX_VISITS
     }
 
-    /// Adds an event. Returns whether the thread must be woken.
+    /// Adds an event to the mailbox. Returns whether the caller must wake the shard's thread.
     pub fn post(&mut self, wake: Wake<Reply>) -> bool {
         let small = is_small_put(&wake);
         let late = match self.thread {

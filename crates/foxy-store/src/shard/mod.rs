@@ -31,11 +31,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Longest time to wait until the store's thread looks at the layout.
+/// Longest time for which a caller waits until the store's thread has run a function that inspects
+/// the store's layout.
 const MAX_VISIT_WAIT: Duration = Duration::from_secs(2);
 
-/// A function that receives the answer. It is called exactly once, on the shard's or the caller's
-/// thread, and must not block.
+/// A function that receives the answer to a request. It is called exactly once, on the shard's or
+/// the caller's thread, and must not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
 /// Settings of a shard: limits of its mailbox, and its clock.
@@ -144,12 +145,11 @@ impl StoreHandle {
         }
     }
 
-    /// Requests a record, if the calling thread can answer the request. The record must be absent,
-    /// or small and in the page cache. If the thread has a [`ThreadRing`], a small record suffices.
-    /// With a ring, a later [`ThreadRing::turn`] calls `reply`.
+    /// Requests a record, if the calling thread can answer the request itself. It can if the record
+    /// is absent, or small and in the page cache. With a [`ThreadRing`], the record may also be
+    /// small and on disk. A later call of [`ThreadRing::turn`] then calls `reply`.
     ///
-    /// # Errors
-    /// Returns `reply` if only the store's thread can answer.
+    /// # Errors Returns `reply` if only the store's thread can answer.
     pub fn get_here(&self, key: Key, reply: Reply) -> Result<(), Reply> {
         let (place, reader) = match (self.0.find(key), &self.0.reader) {
             (Find::Absent, _) => {
@@ -278,7 +278,7 @@ impl StoreHandle {
         let wanted = records.to_vec();
         self.visit_layout(Box::new(move |layout| {
             let readers: Vec<_> = wanted.iter().map(|record| layout.locate(record)).collect();
-            // The error is ignored, because the caller may have lost patience.
+            // // The error is ignored: the receiver no longer exists if its thread stopped waiting.
             let _ = sender.send(readers);
         }));
         let readers = receiver.recv_timeout(MAX_VISIT_WAIT).unwrap_or_default();
@@ -312,8 +312,8 @@ impl StoreHandle {
     }
 }
 
-/// A read in progress that a thread does itself. Dropping it ends the read, also if the thread ends
-/// earlier than the read.
+/// A read in progress that the calling thread does itself, instead of the store's thread. Dropping
+/// this value reports the end of the read to [`Owed`](crate::observe::Owed).
 struct OwnRead(StoreHandle);
 
 impl OwnRead {
@@ -432,8 +432,8 @@ struct GivenBack {
 }
 
 impl GivenBack {
-    /// Returns freed memory to the operating system if the last time was long enough ago. Returns
-    /// the time until the next call.
+    /// Returns freed memory to the operating system if the time since the last call is long enough.
+    /// Returns the time until the next call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {

@@ -83,8 +83,9 @@ struct Held {
     entered: Sender<()>,
 }
 
-/// Starts a shard whose thread will block in a [`Held`] storage scheme. The sender is the last
-/// value of the tuple. A failing test drops the sender first, and the thread then continues.
+/// Starts a shard whose thread will block in a [`Held`] storage scheme. The last value of the tuple
+/// is a sender that lets the thread continue. A failing test drops this sender before the shard.
+/// The thread then also continues, and the test does not hang.
 fn held(
     scheme: impl FnOnce(Held) -> Box<dyn Scheme + Send>,
 ) -> (Shard, Receiver<()>, Sender<bool>) {

@@ -23,7 +23,7 @@ struct RingState {
     waiting: Vec<Option<Then>>,
     free: Vec<usize>,
     done: Vec<IoDone>,
-    /// Wakes the task that calls [`ThreadRing::turn`]. `None` after it was woken.
+    /// Wakes the task that calls [`ThreadRing::turn`]. `None` after the task was woken.
     waker: Option<Waker>,
 }
 
@@ -47,8 +47,9 @@ impl RingState {
 }
 
 /// An io_uring for the calling thread. As long as this value exists, gets of small records on this
-/// thread read through the ring, from stores whose device uses io_uring. The thread must then call
-/// [`ThreadRing::turn`] when the waker of the last turn wakes, and when the bell rings.
+/// thread read through the ring, from stores whose device uses io_uring. The thread must call
+/// [`ThreadRing::turn`] each time the waker that it passed to the last call is woken. It must also
+/// call it when the eventfd of [`ThreadRing::bell`] signals.
 #[derive(Debug)]
 pub struct ThreadRing(PhantomData<*const ()>);
 
@@ -64,8 +65,8 @@ impl ThreadRing {
         Ok(Self(PhantomData))
     }
 
-    /// Returns an eventfd that signals when a turn may find a finished read. Use the eventfd with
-    /// an edge-triggered epoll, so that no thread needs to read it.
+    /// Returns an eventfd that signals when a call of [`ThreadRing::turn`] may find a finished
+    /// read. Use the eventfd with an edge-triggered epoll, so that no thread needs to read it.
     ///
     /// # Errors
     /// Returns an error if the process has no free descriptor.
@@ -130,7 +131,8 @@ pub(super) fn has_room(reader: &Reader, length: usize) -> bool {
         && RING.with_borrow(|ring| ring.as_ref().is_some_and(|ring| ring.reads.has_room(length)))
 }
 
-/// Begins a read on the ring of the calling thread. `then` receives the bytes in a later turn.
+/// Begins a read on the ring of the calling thread. `then` receives the bytes in a later call of
+/// [`ThreadRing::turn`].
 pub(super) fn begin(reader: &Reader, place: RecordPlace, then: Then) {
     let waker = RING.with_borrow_mut(|ring| {
         let ring = ring.as_mut()?;

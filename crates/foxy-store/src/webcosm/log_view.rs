@@ -1,5 +1,5 @@
-//! The state of a log for the layout map of the store (`map.rs`): numbers and uses of its segments,
-//! without the records.
+//! The state of a log for the layout map of the store (module `crate::map`): numbers and uses of
+//! its segments, without the records.
 
 use crate::map::SegmentUse;
 use crate::webcosm::format::geometry::Sequence;
@@ -20,7 +20,7 @@ pub struct LogView {
 }
 
 impl LogView {
-    /// Returns the use of the place of a segment.
+    /// Returns whether the segment is open, complete, being copied or being discarded.
     pub fn state(&self, sequence: Sequence) -> SegmentUse {
         if sequence < self.leaving_end {
             SegmentUse::Leaving

@@ -12,7 +12,7 @@ use crate::webcosm::index::shared::{Content, SharedState};
 use crate::webcosm::index::{Index, IndexEntry, Tag};
 use crate::webcosm::reclaim::copies::is_worth_copying;
 
-/// Largest number of index entries that one step visits.
+/// Largest number of index entries that one step of a survey or scan visits.
 const ENTRIES_AT_ONCE: usize = 8 << 10;
 
 const FILE: u64 = 0;
@@ -31,7 +31,7 @@ impl Geometry {
         }
     }
 
-    /// Begins a survey of these slots (places for segments).
+    /// Begins a survey (a map of the live records) of these slots (places for segments).
     pub(super) fn survey(&self, places: Vec<SegmentPlace>) -> Survey {
         let bytes = u64::from(self.slots()) * self.segment_bytes();
         let part = FilePart { file: FILE, start: self.start, bytes };
@@ -41,7 +41,7 @@ impl Geometry {
 }
 
 impl Content {
-    /// Returns the place of each segment, without its records.
+    /// Returns the place and state of each segment, without its records.
     fn places(&self) -> Vec<SegmentPlace> {
         let geometry = self.geometry();
         let free = |slot| geometry.free_place(slot);
@@ -104,7 +104,8 @@ impl LayoutView for SharedState {
         content.geometry().survey(content.places())
     }
 
-    /// Visits the entries in two steps, because marking their space needs no lock.
+    /// First copies entries of the index while it holds the lock. Then marks their space without
+    /// the lock.
     fn continue_survey(&self, survey: &mut Survey) -> bool {
         let mut entries = Vec::with_capacity(ENTRIES_AT_ONCE);
         let content = self.lock();

@@ -45,7 +45,7 @@ pub struct CheckScope {
     pub listed: Option<u32>,
 }
 
-/// A function that receives a record.
+/// A function to which the check passes each record that a get would find.
 pub type TakeRecord<'a> = dyn FnMut(FoundRecord<'_>) + 'a;
 
 /// The reason why a store cannot be checked.
@@ -138,8 +138,8 @@ pub fn check(
     walk(medium, size, scope, read, &mut |_| {})
 }
 
-/// Checks a store of `size` bytes, and passes each record that a get would find to `take`, in
-/// reading order.
+/// Checks a store of `size` bytes. Passes each record that a get would find to `take`, in the order
+/// in which the check reads the records.
 pub fn list(
     medium: Medium,
     size: u64,

@@ -45,7 +45,7 @@ pub struct ClassCount {
     pub bytes: u64,
 }
 
-/// The check's counts from the active half of the journal.
+/// The content of the active half of the journal, as the check counted it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub blocks: u64,
@@ -133,7 +133,7 @@ impl SegmentReport {
     }
 }
 
-/// Whether a get would find the record.
+/// Whether a get would find the record, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Live,

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// The end of a log: the segments that are newer than the durable segments.
 pub struct Tail {
     pub next: u32,
-    /// Numbers of the segments before `next` that have no content.
+    /// Numbers of segments without content that are older than the segment `next`.
     pub gaps: BTreeSet<u32>,
     /// Segments without a summary (list of records), each with the opening of the store
     /// (incarnation) that wrote it.

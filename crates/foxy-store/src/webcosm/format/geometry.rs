@@ -7,8 +7,8 @@ use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 
-/// Size in bytes of the smallest granule. Every record starts at a multiple of the store's granule,
-/// which is larger in larger stores.
+/// Smallest possible size of a granule, in bytes. A granule is the unit of disk space: every record
+/// starts at a multiple of it. Larger stores have larger granules.
 const MIN_GRANULE: u64 = 64;
 
 /// Number of bits that an index entry has for the start of a record. The start is counted in
@@ -143,7 +143,7 @@ pub struct Geometry {
     pub rings: [Ring; 2],
     /// The map from segments of the main log to slots (places for segments). A resize changes it.
     pub slot_map: SlotMap,
-    /// Bytes of a granule. Every record starts at a multiple of the granule.
+    /// Size of a granule (unit of disk space) in bytes. Every record starts at a multiple of it.
     pub granule: u64,
     /// The index has 2^`partition_bits` partitions.
     pub partition_bits: u32,
@@ -268,7 +268,8 @@ impl Geometry {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// Returns the byte offset in the file of a page of a slot (place for a segment).
+    /// Returns the byte offset in the file at which page `page` of a slot (place for a segment)
+    /// starts.
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }

@@ -3,8 +3,8 @@
 //! let its caller read a small record. All other gets go to the store's thread.
 //!
 //! A lookup never returns a wrong record. After the read, it searches the index again, and verifies
-//! the bytes against the segment that the place then has. So it does not matter how long the read
-//! took. The store's thread changes the index before it answers a replacement or removal, so a
+//! the bytes against the segment that the place now contains. So it does not matter how long the
+//! read took. The store's thread changes the index before it answers a replacement or removal, so a
 //! lookup after that answer does not find the old record.
 
 use crate::contract::{Find, Key, Lookup, ReadNow, Record, RecordPlace};
@@ -50,7 +50,7 @@ pub(in crate::webcosm) struct SharedState {
 
 pub(in crate::webcosm) struct Content {
     pub index: Index,
-    /// The state of both logs, for the layout map of the store (`map.rs`).
+    /// The state of both logs, for the layout map of the store (module `crate::map`).
     pub logs: [LogView; 2],
     /// Tags (shortened keys) of records that wait in memory to be written, and have no index entry
     /// yet.
@@ -121,8 +121,8 @@ impl SharedIndex {
         }
     }
 
-    /// Changes to the file layout of another store size. The caller must then set again which
-    /// segment each slot (place for a segment) contains.
+    /// Replaces the file layout by the layout for another store size. The caller must then set
+    /// again which segment each slot (place for a segment) contains.
     pub fn divide(&self, geometry: Geometry) {
         self.lock().slots = Slots::new(geometry);
     }
@@ -178,7 +178,7 @@ impl SharedIndex {
         Tag::of(hash, self.bits)
     }
 
-    /// See [`Index::can_have`].
+    /// Returns whether any key can have this tag (see [`Index::can_have`]).
     pub fn can_have(&self, tag: Tag) -> bool {
         self.lock().index.can_have(tag)
     }
@@ -224,17 +224,17 @@ impl SharedIndex {
         content.buffered.remove(&tag);
     }
 
-    /// See [`Index::insert_if_absent`].
+    /// Adds the entry of a record, unless the tag has an entry (see [`Index::insert_if_absent`]).
     pub fn insert_if_absent(&self, tag: Tag, entry: IndexEntry) {
         self.lock().index.insert_if_absent(tag, entry);
     }
 
-    /// See [`Index::remove_at`].
+    /// Removes the entry of a tag if it leads to the granule `place` (see [`Index::remove_at`]).
     pub fn remove_at(&self, tag: Tag, place: u64) -> bool {
         self.lock().index.remove_at(tag, place)
     }
 
-    /// See [`Index::remove_range`].
+    /// Removes all records that start in a range of granules (see [`Index::remove_range`]).
     pub fn remove_range(
         &self,
         places: &Range<u64>,
@@ -288,9 +288,9 @@ impl Lookup for SharedState {
         }
     }
 
-    /// If the index still leads to the place, counts a use of the record. If the bytes are wrong,
-    /// returns `None`: the write of the record may still be in flight, so the store's thread must
-    /// answer the get.
+    /// If the index still leads to `place`, counts a use and returns the record. Returns `None`
+    /// otherwise, or if the bytes are wrong. The write of the record may still be in flight, so the
+    /// store's thread must then answer the get.
     fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record> {
         let mut content = self.lock();
         let (Readable { secret, file, .. }, tag, location) = content.find(key).ok()?;

@@ -152,12 +152,12 @@ impl Reclaimer {
         self.copying = Some((weighing.segment, LeavingRecords::Listed(records)));
     }
 
-    /// Returns whether there is work that needs no disk operation.
+    /// Returns whether there is reclaiming work left that needs no disk operation.
     pub fn has_more(&self, writer: &Writer) -> bool {
         self.weighing.is_some() || writer.logs().iter().any(|log| log.given_up_segments() > 0)
     }
 
-    /// Does one step of the work that needs no disk operation.
+    /// Does one step of the reclaiming work that needs no disk operation.
     pub fn work(&mut self, cx: &Context, writer: &mut Writer, tombstones: &Tombstones) {
         self.weigh(cx, writer, tombstones, RECORDS_AT_ONCE);
         drop_given_up(cx, writer, RECORDS_AT_ONCE);

@@ -15,7 +15,7 @@ pub(crate) use open::formatted;
 use rebuild::Rebuild;
 use std::collections::BTreeSet;
 
-/// The progress of an opening.
+/// The progress of opening a store.
 #[derive(Default)]
 pub struct StoreRecovery {
     /// The new size of the store in bytes, if the opening changes the size.

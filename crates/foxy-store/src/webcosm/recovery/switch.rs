@@ -80,7 +80,8 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
-    /// Continues when the opening of the store is durable. Otherwise marks the store as unusable.
+    /// Continues the opening after the write of its superblock. If that write failed, marks the
+    /// store as unusable.
     pub fn switched(
         &mut self,
         on: &mut Parts<'_>,

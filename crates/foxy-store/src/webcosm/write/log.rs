@@ -116,8 +116,8 @@ impl Log {
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
     }
 
-    /// Returns the state of the log for the layout map of the store (`map.rs`). `copied` is the
-    /// segment whose records are being copied, in this log or the other.
+    /// Returns the state of the log for the layout map of the store (module `crate::map`). `copied`
+    /// is the segment whose records are being copied, in this log or in the other log.
     pub fn view(&self, copied: Option<Segment>) -> LogView {
         LogView {
             tail: self.tail,
