@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurable {
-    /// Name of the subject, or `None` if it is unknown before the run.
+    /// Name of the subject (a proxy, scheme or engine), or `None` if it is unknown before the run.
     pub subject: Option<String>,
     /// Workload of the measures, or `None` if they belong to no workload.
     pub workload: Option<String>,
@@ -25,7 +25,7 @@ impl Measurable {
         Self { subject: Some(subject.into()), ..Self::of_any(names) }
     }
 
-    /// Lists measures that every subject may have.
+    /// Lists measures that every subject (proxy, scheme or engine) may have.
     pub fn of_any(names: &[&str]) -> Self {
         Self::default().and(names)
     }
@@ -56,7 +56,8 @@ impl Measurable {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
-    /// Returns whether the run may record a measure of this subject, workload and name.
+    /// Returns whether the run may record a measure of this subject (proxy, scheme or engine),
+    /// workload and name.
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

@@ -129,7 +129,7 @@ impl Page {
         self.figure(&chart.svg());
     }
 
-    /// Adds maps of a store's slots.
+    /// Adds maps of the slots (units of space) of a simulated store.
     pub fn map(&mut self, map: &Map) {
         self.figure(&map.svg());
     }

@@ -270,8 +270,8 @@ pub enum Record {
         /// Reason why the run produced no values, in a few words.
         reason: String,
     },
-    /// A subject whose result must not be compared, because a condition of the verdict (agreement
-    /// with the paper) failed.
+    /// A subject (proxy, scheme or engine) whose result must not be compared, because a condition
+    /// of the verdict (agreement with the paper) failed.
     NoVerdict {
         /// Name of the proxy, store scheme or engine.
         subject: String,
@@ -280,7 +280,8 @@ pub enum Record {
         /// The conditions that failed.
         conditions: Vec<Condition>,
     },
-    /// A subject that could not be started, such as a proxy that is not installed.
+    /// A subject (proxy, scheme or engine) that could not be started, such as a proxy that is not
+    /// installed.
     LeftOut {
         /// Name of the proxy, store scheme or engine.
         subject: String,

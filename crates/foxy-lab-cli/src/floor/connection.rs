@@ -1,5 +1,6 @@
-//! A client's connection to the floor, and its connection to the origin. The client sends its next
-//! request after the answer to the previous request. An error closes both connections.
+//! A client's connection to the floor (the smallest caching proxy), and the floor's connection to
+//! the origin for this client. The client sends its next request after the answer to the previous
+//! request. An error closes both connections.
 
 use super::Floor;
 use super::store::{LARGE, Location};

@@ -1,5 +1,6 @@
-//! The store of the floor: an index in memory, and one file of answers that the store overwrites
-//! from its beginning when it is full. Small answers can stay in memory instead.
+//! The store of the floor (the smallest caching proxy): an index in memory, and one file of
+//! answers. When the file is full, the store overwrites it from its beginning. Small answers can
+//! stay in memory instead.
 
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};

@@ -1,4 +1,5 @@
-//! Sends requests to the floor over sockets, with an origin of the test's own.
+//! Tests the floor (the smallest caching proxy) with requests over sockets and an origin of the
+//! test's own.
 
 use super::*;
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! A worker of the floor: a thread that waits for its sockets with epoll, and serves each socket
-//! that is ready.
+//! A worker of the floor (the smallest caching proxy): a thread that waits for its sockets with
+//! epoll, and serves each socket that is ready.
 
 use super::Floor;
 use super::connection::{FloorConnection, Waits};

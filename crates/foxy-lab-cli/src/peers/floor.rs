@@ -1,4 +1,5 @@
-//! Sets up the floor, a lower bound for the CPU time of any proxy. It is part of foxy's program.
+//! Sets up the floor, the smallest caching proxy, as a lower bound for the CPU time of any proxy.
+//! The floor is part of foxy's program.
 
 use super::{Description, Holding, Plan};
 

@@ -15,7 +15,7 @@ const MAX_SIDE_CELLS: u64 = 150;
 /// Number of shades of the one colour that shows fullness or age.
 const SHADES: u32 = 5;
 
-/// The content of a slot of a store.
+/// The content of a slot, a unit of a simulated store's space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// No live object.

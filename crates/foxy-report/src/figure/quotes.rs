@@ -83,7 +83,7 @@ impl Quote {
         self.figure == figure && named
     }
 
-    /// Returns the columns that the seal protects, as text for the checksum.
+    /// Returns the columns that the seal (a checksum in the table of quotes) protects, as text.
     fn sealed(&self) -> String {
         let band = self.band.as_ref().map(|band| format!("{}..{}", band.start(), band.end()));
         [
@@ -214,7 +214,7 @@ fn lacks(quote: &Quote) -> Option<String> {
 }
 
 /// Looks for the words of each quote in the papers. The keys of `papers` are the papers' numbers.
-/// Returns the table with the places of the words and a new seal.
+/// Returns the table of quotes with the places of the words, and with a new seal (checksum).
 pub fn compare(table: &str, papers: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut quotes, mut wrong) = (parse(table)?, Vec::new());
     for quote in &mut quotes {

@@ -13,11 +13,11 @@ use std::ops::RangeInclusive;
 /// The result of a comparison with the value in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The values of all runs lie within the band.
+    /// The values of all runs lie within the band (the tolerance around the paper's value).
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The runs' value lies outside the band, but the order of the rows or the direction of the
-    /// change is as in the paper.
+    /// The runs' value lies outside the band (the tolerance around the paper's value). But the
+    /// order of the rows or the direction of the change is as in the paper.
     #[serde(rename = "shape only")]
     ShapeOnly,
     /// Neither value nor shape (order or direction) agrees with the paper. The runs' value comes
@@ -59,7 +59,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns the default band: 25 % below to 25 % above the quoted value.
+/// Returns the default band (tolerance): 25 % below to 25 % above the quoted value.
 pub fn within(quoted: f64) -> RangeInclusive<f64> {
     quoted * 0.75..=quoted * 1.25
 }
@@ -139,8 +139,8 @@ impl FigureRow {
 }
 
 /// Compares the order of the rows by the runs' values with their order by the quoted values. A row
-/// outside its band becomes `shape only` if it is in the right order to all other rows. Otherwise
-/// its note names the rows to which its order is reversed.
+/// outside its band (the tolerance around the paper's value) becomes `shape only` if it is in the
+/// right order to all other rows. Otherwise its note names the rows to which its order is reversed.
 pub fn judge_order(rows: &mut [FigureRow]) {
     let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
     for row in rows {

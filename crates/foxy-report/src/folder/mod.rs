@@ -1,5 +1,5 @@
-//! Makes the page of a folder with run records. Files of one command that each measure one subject
-//! share charts.
+//! Makes the page of a folder with run records. A file may measure only one subject (a proxy,
+//! scheme or engine). If one command wrote several such files, they share charts.
 
 mod peaks;
 
@@ -179,12 +179,13 @@ fn rename(record: &mut Record, name: &str) {
     }
 }
 
-/// Commands that measure one subject in a run, so that a chart compares several files.
+/// Commands that measure one subject (a proxy, scheme or engine) in a run, so that a chart compares
+/// several files.
 const JOINED: [&str; 4] = ["disk", "load", "peak", "wpb"];
 
 /// Joins the files of each command in [`JOINED`], and the runs of `foxy store bench`. If a subject
-/// occurs in several files, it gets the name of its file without the number of the run. It keeps
-/// its name if all files are runs of the same subjects.
+/// (a proxy, scheme or engine) occurs in several files, it gets the name of its file without the
+/// number of the run. It keeps its name if all files are runs of the same subjects.
 fn joined(files: Vec<RecordFile>) -> Vec<RecordFile> {
     let mut sets: Vec<(String, Vec<RecordFile>)> = Vec::new();
     for file in files.into_iter().filter(|file| !file.is_empty()) {

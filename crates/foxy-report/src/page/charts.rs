@@ -1,6 +1,6 @@
 //! Makes charts from run records. They show pictures and rows of figures, the Wisconsin Proxy
 //! Benchmark, and values over the fill of a cache or over time. They also show distributions, and
-//! measures of several subjects.
+//! measures of several subjects (proxies, schemes or engines).
 
 use super::grouping::grouped;
 use super::words::spoken;

@@ -1,5 +1,5 @@
-//! Draws measures of several subjects: as bars, or over the sizes of the cache if the names of the
-//! subjects give the sizes.
+//! Draws measures of several subjects (proxies, schemes or engines) as bars. If the names of the
+//! subjects give sizes of the cache, draws the measures over these sizes.
 
 use super::grouping::grouped;
 use super::words::spoken;
@@ -50,7 +50,7 @@ fn spread(of_subjects: &[(&str, Vec<&Measure>)]) -> Spread {
     if is_repeated { Spread::Runs } else { Spread::Confidence }
 }
 
-/// Sets the number of runs to that of the subject with the most runs.
+/// Sets the number of runs to that of the subject (proxy, scheme or engine) with the most runs.
 fn of_runs(provenance: &Provenance, of_subjects: &[(&str, Vec<&Measure>)]) -> Provenance {
     let repeats = |runs: &[&Measure]| runs.iter().map(|one| one.repeats.max(1)).sum();
     let seeds = of_subjects.iter().map(|(_, runs)| repeats(runs)).max().unwrap_or(1);

@@ -15,7 +15,7 @@ const HITS: [(&str, &str); 3] = [
     ("offered_hit_ratio", "highest possible hit ratio"),
 ];
 
-/// Returns the charts of each subject: latency, hit ratios and errors.
+/// Returns the charts of each measured proxy: latency, hit ratios and errors.
 pub(super) fn charts(measures: &[&Measure], provenance: &Provenance) -> Vec<Chart> {
     let points: Vec<Point> = measures.iter().filter_map(|measure| Point::of(measure)).collect();
     let mut subjects: Vec<&str> = Vec::new();

@@ -159,8 +159,9 @@ impl ReplayOutcome<'_> {
     }
 
     /// Returns the table of time differences between paths (proxies or origin) for each class of
-    /// requests, with the noise floor of the class. If `all` is true, the table compares each pair
-    /// of paths. Otherwise it compares the first proxy with each other path.
+    /// requests. The table also has the noise floor of the class: the largest difference between
+    /// equal paths. If `all` is true, the table compares each pair of paths. Otherwise it compares
+    /// the first proxy with each other path.
     pub fn classes(&self, all: bool) -> Table {
         let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
         let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());

@@ -1,5 +1,5 @@
-//! Records how busy the disks of a started proxy were, in each window of the search and at the
-//! peak.
+//! Records how busy the disks of a started proxy were, at the peak and in each window (a span of
+//! time with a constant load) of the search.
 
 use crate::peers::usage::Moment;
 use foxy_lab::load::peak::{SUMMARY_FROM, Window};

@@ -1,5 +1,5 @@
-//! Presents the results of `foxy peak`: a line for each window of the search, a table, records, and
-//! a page with charts.
+//! Presents the results of `foxy peak`: a line for each window (a span of time with a constant
+//! load) of the search, a table, records, and a page with charts.
 
 use crate::commands::load;
 use crate::experiment::{Conclusion, Experiment};

@@ -112,8 +112,9 @@ pub struct CollectorOptions {
 }
 
 impl CollectorOptions {
-    /// Creates options with default limits and without a spool file. The Collector (common parent
-    /// proxy) reaches only loopback and private addresses.
+    /// Creates options with default limits and without a spool file (the file for bodies that
+    /// exceed the memory limit). The Collector (common parent proxy) reaches only loopback and
+    /// private addresses.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

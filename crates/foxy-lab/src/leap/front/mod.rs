@@ -160,9 +160,10 @@ impl<F: Fn(&FrontState) -> &Cell<usize>> Drop for Counted<F> {
     }
 }
 
-/// Serves clients until a limit of the front or the stop flag ends the run. Open requests still
-/// finish. First sends `probe` twice on every path (proxies and origin) to learn which fields vary
-/// by themselves. Calls `log` for each answer, and `progress` with the number of requests so far.
+/// Serves clients until a limit of the front (the side towards clients) or the stop flag ends the
+/// run. Open requests still finish. First sends `probe` twice on every path (proxies and origin) to
+/// learn which fields vary by themselves. Calls `log` for each answer, and `progress` with the
+/// number of requests so far.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,

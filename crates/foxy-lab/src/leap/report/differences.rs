@@ -33,7 +33,8 @@ pub struct PairedDifference {
     pub same: bool,
 }
 
-/// The meaning of a difference between two paths, after comparison with the noise floor.
+/// The meaning of a difference between two paths, after comparison with the noise floor (the
+/// largest difference between equal paths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Both times belong to the same proxy, or to proxies with the same configuration. So the
@@ -43,11 +44,14 @@ pub enum Meaning {
     Uneven,
     /// The confidence interval contains zero, so there may be no difference.
     MayBeZero,
-    /// The run has no two equal paths, so the noise floor and the meaning are unknown.
+    /// The run has no two equal paths. So the noise floor (the largest difference between equal
+    /// paths) is unknown, and the meaning too.
     Unknown,
-    /// The difference is within the noise floor, so it may be noise.
+    /// The difference is within the noise floor (the largest difference between equal paths), so it
+    /// may be noise.
     Within,
-    /// The difference is larger than the noise floor, so it is real.
+    /// The difference is larger than the noise floor (the largest difference between equal paths),
+    /// so it is real.
     Differs,
 }
 
@@ -170,8 +174,8 @@ pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// Returns the noise floor of a class of requests. Returns `None` without pairs of equal paths, and
-/// for a class in which only one path had a hit.
+/// Returns the noise floor (the largest difference between equal paths) of a class of requests.
+/// Returns `None` without pairs of equal paths, and for a class in which only one path had a hit.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],

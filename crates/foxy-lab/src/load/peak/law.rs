@@ -81,9 +81,10 @@ mod tests {
         }
     }
 
-    /// The mean time in an M/M/1 queue is 1 / (service rate - load). From it the test computes the
-    /// loads at both ends of the range. The finder's mean load over many windows must lie between
-    /// them. Single minutes vary widely near full load.
+    /// The mean time in an M/M/1 queue is 1 / (service rate - load). From this formula, the test
+    /// computes the loads at both ends of the range of response times. The mean load that the
+    /// finder chooses over many minutes must lie between these loads. Single minutes vary widely
+    /// near full load.
     #[test]
     fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
         let law = Law::scaled(1);

@@ -57,7 +57,8 @@ pub struct Window {
     /// The hit ratio of plain GETs (without no-cache or a condition) in this window (span of time
     /// with a constant load), from 0 to 1.
     pub hit_ratio: f64,
-    /// The bytes that went into the cache by the end of the window, divided by the cache size.
+    /// The bytes that went into the cache by the end of the window (span of time with a constant
+    /// load), divided by the cache size.
     pub fill: f64,
 }
 
@@ -81,7 +82,8 @@ pub struct Summary {
     pub answers: f64,
     /// The mean response time, in seconds.
     pub response: f64,
-    /// The hit ratio of plain GETs (without no-cache or a condition) in these windows, from 0 to 1.
+    /// The hit ratio of plain GETs (without no-cache or a condition) in the windows (spans of time
+    /// with a constant load) of the summary, from 0 to 1.
     pub hit_ratio: f64,
     /// The share of windows (spans of time with a constant load) whose mean response time lay in
     /// the range, with 5 % tolerance. If the share is zero, the search found no peak.

@@ -28,8 +28,9 @@ pub enum Rule {
     /// One log. When the store frees a segment, it copies into a new segment each record that was
     /// used since it was last written.
     Reinsertion,
-    /// A main log and a probation log, as in the default engine. The size of an object decides with
-    /// how many uses (counted requests) it starts, and how many uses it needs for a copy.
+    /// A main log and a probation log (for large objects until their second request), as in the
+    /// default engine. The size of an object decides with how many uses (counted requests) it
+    /// starts, and how many uses it needs for a copy.
     Worth {
         /// The bytes of the capacity that are a write buffer in memory. Large new objects wait
         /// there for a second request. With 0, the store writes all new objects at once.
@@ -223,8 +224,8 @@ impl SegmentCache {
         }
     }
 
-    /// Frees the oldest complete segment of the probation log or of the main log. Returns false if
-    /// neither log has such a segment.
+    /// Frees the oldest complete segment of the probation log (for large objects until their second
+    /// request) or of the main log. Returns false if neither log has such a segment.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =
@@ -270,8 +271,8 @@ impl SegmentCache {
     }
 }
 
-/// The URLs that the store recently evicted from the probation log or dropped from the write
-/// buffer, oldest first.
+/// The URLs that the store recently evicted from the probation log (for large objects until their
+/// second request) or dropped from the write buffer, oldest first.
 #[derive(Default)]
 struct Ghost {
     /// URLs with the numbers of their entries, oldest first. An outdated entry stays until it is

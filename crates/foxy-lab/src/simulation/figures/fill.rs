@@ -105,7 +105,8 @@ fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     }
 }
 
-/// Returns a note about refused writes. For example, coss refuses objects larger than its stripe.
+/// Returns a note about writes that stores refused. For example, the scheme coss refuses
+/// objects larger than its stripe, the unit that it writes at once.
 fn refused(results: &[Arc<TrialResult>]) -> String {
     let (refused, asked) = results.iter().fold((0, 0), |(refused, asked), result| {
         (refused + result.outcome.refused, asked + result.outcome.operations)

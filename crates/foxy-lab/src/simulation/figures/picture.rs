@@ -28,7 +28,8 @@ impl Drawing {
 pub struct StoreMap {
     pub name: String,
     pub slots: u32,
-    /// The first slot and the length of each run of free slots, in order.
+    /// The free space of the store: the first slot and the length of each row of neighbouring free
+    /// slots, in order.
     pub free_runs: Vec<(u32, u32)>,
 }
 

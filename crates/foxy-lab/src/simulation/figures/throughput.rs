@@ -378,8 +378,9 @@ fn read_delays(lazy: &[SweepPoint]) -> Vec<FigureRow> {
     ]
 }
 
-/// Figure 16: the effect of locality buffers at each utilization. Also the effect of the rule that
-/// chooses which buffer to write out.
+/// Figure 16: the effect of locality buffers (a write buffer for each origin server) at each
+/// utilization (share of the store that holds live data). Also the effect of the rule that chooses
+/// which buffer to write out.
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));

@@ -28,7 +28,8 @@ pub struct Trial {
     /// The share of the store's slots (units of 512 bytes) that hold live data. Only for storage
     /// schemes that use one file.
     pub utilization: f64,
-    /// The largest object in slots that the storage scheme BUDDY puts into its shared files.
+    /// The largest object, in slots of 512 bytes, that the storage scheme BUDDY puts into its
+    /// shared files.
     pub buddy_threshold: u32,
     pub locality_buffers: u16,
     /// The rule that chooses which locality buffer (a write buffer for one origin server) to write
@@ -69,8 +70,8 @@ impl Mix {
 }
 
 impl Trial {
-    /// Returns a trial (simulated run) of a storage scheme at 75 % utilization, with the WebCoSM
-    /// paper's other settings.
+    /// Returns a trial (simulated run) of a storage scheme at 75 % utilization (share of the store
+    /// that holds live data), with the WebCoSM paper's other settings.
     pub const fn of(scheme: &'static str, seed: u64) -> Self {
         Self {
             scheme,
@@ -214,8 +215,8 @@ pub struct Observations {
     /// The mean size of free chunks during the run, as pairs: the thousands of client requests so
     /// far, and the size in KB.
     pub chunks: Vec<(f64, f64)>,
-    /// The first slot and the length of each run of free slots at the end of the trial (simulated
-    /// run).
+    /// The free space at the end of the trial (simulated run): the first slot and the length, in
+    /// slots of 512 bytes, of each row of free slots.
     pub free_runs: Vec<(u32, u32)>,
     /// The number of reads for each distance in blocks between the end of one read and the start of
     /// the next. The last element counts all larger distances.

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The size in bytes of the largest store. In a larger store, the numbers of the slots would
-/// overflow.
+/// The size in bytes of the largest store. In a larger store, the numbers of the slots (units of
+/// 512 bytes) would overflow.
 pub const LARGEST_STORE: u64 = 1 << 40;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,8 @@ pub struct SimulationPlan {
 }
 
 impl SimulationPlan {
-    /// Returns a plan with 75 % utilization as in the WebCoSM paper, and with the usual settings of
-    /// the storage scheme.
+    /// Returns a plan with 75 % utilization (share of slots with live data) as in the WebCoSM
+    /// paper, and with the usual settings of the storage scheme.
     pub fn of(scheme: SchemeName, seed: u64) -> Self {
         let scheme_settings = SchemeSettings::with_size(0);
         Self { scheme, utilization: 0.75, scheme_settings, seed }

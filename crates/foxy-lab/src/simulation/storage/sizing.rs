@@ -20,7 +20,7 @@ pub fn pieces_of(size: u64) -> u64 {
     size.div_ceil(PIECE_BYTES).max(1)
 }
 
-/// Returns the largest number of slots that hold live data at the same time.
+/// Returns the largest number of slots (units of 512 bytes) that hold live data at the same time.
 pub fn peak_slots(operations: &Operations) -> u64 {
     peak(operations, slots_of)
 }
@@ -58,8 +58,9 @@ fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     peak
 }
 
-/// Returns the size in bytes of a one-file store in which `live_slots` are the share `utilization`
-/// of all slots. Adds room for the index (1/32 of the store) and the superblocks.
+/// Returns the size in bytes of a one-file store. In the store, `live_slots` are the share
+/// `utilization` of all slots (units of 512 bytes). Adds room for the index (1/32 of the store) and
+/// the superblocks.
 pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
     let size = ((data + 4.0 * PAGE as f64) * 32.0 / 31.0) as u64;

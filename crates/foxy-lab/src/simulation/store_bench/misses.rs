@@ -112,7 +112,8 @@ pub const ENGINES: [(Contender, &str); 2] =
 
 pub struct MissTrial<'a> {
     pub workload: &'a Workload,
-    /// The size of the disk, in percent of the unique bytes of the workload.
+    /// The size of the disk, in percent of the unique bytes of the workload (the sum of the sizes
+    /// of all its URLs).
     pub percent: f64,
     pub contender: Contender,
 }

@@ -11,7 +11,8 @@ use crate::number::{readable, significant, trimmed};
 pub(super) use lines::{is_distribution, labels};
 use rank::{Item, ranking};
 
-/// Returns the sentences of a chart. `plot` has the points that the chart draws.
+/// Returns the finding of a chart, which is the sentences under its title. `plot` has the points
+/// that the chart draws.
 pub(super) fn finding(chart: &Chart, plot: &Plot) -> String {
     match plot {
         Plot::Bars { groups, series } => bars::finding(chart, groups, series),

@@ -64,7 +64,8 @@ fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
     // A path is a server that receives a copy of each request. Path 0 is the origin. All other
-    // paths lead to identical proxies. Pairs of paths with the same address give the noise floor.
+    // paths lead to identical proxies. Pairs of paths with the same address give the noise floor,
+    // the largest difference that is only noise.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
     let between: Vec<_> =
         alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();

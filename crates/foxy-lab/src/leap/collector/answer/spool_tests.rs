@@ -1,5 +1,5 @@
-//! Tests that bodies in memory and in the spool file stay intact and within their limits, also on a
-//! full disk.
+//! Tests that bodies in memory and in the spool file (for bodies beyond the memory limit) stay
+//! intact and within their limits, also on a full disk.
 
 use super::spool::{BLOCK, BlockFile, Body, Spool};
 use crate::leap::collector::failure::Failure;

@@ -280,8 +280,8 @@ fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
         got.iter().map(|got| got.body.len()).collect::<Vec<_>>()
     );
     assert_eq!((origin.count(), collector.report().sources[Source::File as usize]), (1, 1));
-    // The spool file has space for four bodies of 4 MB. So the Collector (common parent proxy) must
-    // remove older bodies.
+    // The spool file, which holds bodies beyond the memory limit, has space for four bodies of 4
+    // MB. So the Collector (common parent proxy) must remove older bodies.
     for number in 0..10 {
         assert!(
             get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body
