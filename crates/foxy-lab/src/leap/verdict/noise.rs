@@ -1,5 +1,5 @@
 //! Noise: the fields that a server changes in every answer, such as a unique request id. If such a
-//! field has another value than in the reference, the proxy is not at fault.
+//! field has another value than in the reference answer, the proxy is not at fault.
 
 use super::fields::{self, ReferenceSource};
 use crate::leap::{Answer, Asked, Manner};

@@ -67,7 +67,7 @@ fn minutes(name: &str, sweep: &[SweepPoint]) -> Line {
     )
 }
 
-/// Returns the quotient of the rates of two sweeps. A sweep has runs over several utilizations.
+/// Returns the quotient of the rates of two sweeps (runs at several utilizations of the store).
 fn quotient(name: &str, upper: &[SweepPoint], lower: &[SweepPoint]) -> Line {
     let points = upper.iter().zip(lower).map(|(upper, lower)| {
         (upper.utilization * 100.0, ratios(&rates(&upper.results), &rates(&lower.results)))
@@ -81,8 +81,8 @@ fn paper_minutes(technique: &str, utilization: f64) -> Line {
     paper(technique, [(utilization, changed(rate, whole_trace))])
 }
 
-/// Makes two pictures over the utilizations of a sweep: the completion times, and the gain that the
-/// WebCoSM paper reports.
+/// Makes two pictures over the utilization (share of the store that holds live data): the
+/// completion times, and the gain that the WebCoSM paper reports.
 fn over_utilization(
     titles: [&str; 2],
     minutes: Vec<Line>,
