@@ -1,5 +1,5 @@
-//! Stores a certificate authority in a folder. The folder holds `ca.pem` and `ca.key`, and only its
-//! owner may read it.
+//! Stores a certificate authority in a folder. The folder contains the files `ca.pem` and `ca.key`,
+//! and only the folder's owner may read them.
 
 use crate::failure::Failure;
 use foxy_authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
@@ -9,12 +9,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the certificate in `folder`.
+/// Returns the path of the authority's certificate in `folder`.
 pub fn certificate(folder: &Path) -> PathBuf {
     folder.join("ca.pem")
 }
 
-/// Returns the path of the private key in `folder`.
+/// Returns the path of the authority's private key in `folder`.
 pub fn key(folder: &Path) -> PathBuf {
     folder.join("ca.key")
 }
@@ -22,8 +22,8 @@ pub fn key(folder: &Path) -> PathBuf {
 /// Writes a new authority into `folder`. Creates the folder if it is missing.
 ///
 /// # Errors
-/// Other users may read the folder, the folder cannot be written, or it holds an authority and
-/// `replace` is false.
+/// Returns an error if other users may enter the folder, or if the folder cannot be written. Also
+/// returns an error if the folder contains an authority and `replace` is false.
 pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
         let path = path.display();
@@ -77,7 +77,7 @@ fn taken(folder: &Path) -> String {
 /// Reads the authority's certificate in `folder`.
 ///
 /// # Errors
-/// The certificate is missing or invalid.
+/// Returns an error if the certificate is missing or invalid.
 pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     let path = certificate(folder);
     let unusable = |what: String| {
@@ -90,11 +90,11 @@ pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     AuthorityFacts::read(&pem).map_err(|error| unusable(error.to_string()))
 }
 
-/// Opens the authority in `folder` to sign with it. `setting` is the name of the setting that gave
-/// the folder; errors mention it.
+/// Opens the authority in `folder`, so that foxy can sign certificates with it. `setting` is the
+/// name of the setting that contains the folder's path; error messages mention this setting.
 ///
 /// # Errors
-/// A file is missing or invalid, or other users may read or replace the key.
+/// Returns an error if a file is missing or invalid, or if other users may read or replace the key.
 pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Failure> {
     let (certificate, key) = (certificate(folder), key(folder));
     let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {

@@ -1,6 +1,6 @@
 //! `foxy disk-helper`: performs disk operations for another foxy process, as Squid's diskd does.
-//! Standard input is a socket to that process. Standard output is the locked lock file of the store
-//! folder. So the lock lasts as long as the helper runs.
+//! Its standard input is a socket to that process. Its standard output is the store folder's lock
+//! file, which is locked. So the folder stays locked as long as the helper runs.
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -15,9 +15,9 @@ use std::path::Path;
 /// directory.
 pub const AUFS_THREADS: usize = 16;
 
-/// Path of the program that this process runs. It still leads to the same program after an upgrade
-/// has replaced the file on disk. Both processes must be the same program, because their protocol
-/// has no version number.
+/// Path through which Linux starts the same program as this process, even after an upgrade has
+/// replaced the program's file. The helper must be the same program, because the protocol between
+/// the two processes has no version number.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 const NAME: &str = "disk-helper";

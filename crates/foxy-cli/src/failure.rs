@@ -3,20 +3,21 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// Reason why a command failed. Determines the exit code of foxy.
+/// Reason why a command failed. The reason determines the exit code of foxy.
 #[derive(Debug)]
 pub enum Failure {
-    /// A measured value violated a condition of `--fail-if`, or a check found damage. Exit code 1.
+    /// A measured value violated a condition of `--fail-if`, or a check found damage. The exit code
+    /// is 1.
     Missed(String),
-    /// Arguments, settings or files are invalid. Exit code 2.
+    /// Arguments, settings or files are invalid. The exit code is 2.
     Unusable(String),
-    /// The operation itself failed. Exit code 3.
+    /// Something failed during the command, although its arguments were valid. The exit code is 3.
     Failed(String),
-    /// The program that foxy started has ended with this exit code. The other program has reported
-    /// the reason itself.
+    /// Another program, which the command started, has ended with this exit code. That program has
+    /// reported the reason itself.
     Ended(u8),
-    /// The program could not be started. Contains the reason and the exit code that a shell would
-    /// return.
+    /// The command could not start another program. Contains the reason and the exit code that a
+    /// shell would return.
     NotRun(String, u8),
 }
 

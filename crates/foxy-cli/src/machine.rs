@@ -4,7 +4,7 @@ use foxy_base::ByteSize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Facts about the machine and the environment variables, as found at start-up.
+/// Facts about the machine and the environment variables, as foxy found them at its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Memory in bytes that this process may use: the smaller of the machine's memory and the
@@ -24,7 +24,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the facts from the system and the environment variables.
+    /// Reads these facts from the system and the environment variables.
     pub fn look() -> Self {
         Self {
             memory: memory(Path::new("/")),
@@ -87,8 +87,8 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Returns the smallest memory limit in bytes of a control group and all its parents, or `None`
-/// without a limit. `line` is a line of `/proc/self/cgroup`: `0::/path` for version 2,
+/// Returns the smallest memory limit in bytes among a control group and all its parents. Returns
+/// `None` if there is no limit. `line` is a line of `/proc/self/cgroup`: `0::/path` for version 2,
 /// `N:memory:/path` for version 1 (cgroups(7)).
 fn group_limit(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':');

@@ -1,12 +1,12 @@
-//! CPU time, memory, and the limit on open files of this process.
+//! Reads CPU time and memory of this process, and raises its limit on open files.
 
 use crate::process_table::Process;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Raises the limit on open files as far as this user may. Returns the new limit; `None` means
-/// unlimited.
+/// Raises the process's limit on open files as far as the system permits. Returns the new limit;
+/// `None` means unlimited.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };

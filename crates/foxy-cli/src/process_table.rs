@@ -13,7 +13,8 @@ pub struct Process {
     pub ended: bool,
     parent: u32,
     group: u32,
-    /// User and system time in clock ticks, for the process itself and for its ended children.
+    /// User and system time of the process itself in clock ticks. The next field is the time of its
+    /// ended children.
     own_ticks: u64,
     children_ticks: u64,
     /// Start time in clock ticks since boot. It distinguishes the process from a later process with
@@ -62,12 +63,13 @@ impl Process {
         ticks(self.own_ticks)
     }
 
-    /// Returns the resident memory in bytes.
+    /// Returns the resident memory of the process in bytes.
     pub fn resident(&self) -> u64 {
         self.resident_pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Returns whether the process is still running. A new process with the same id does not count.
+    /// Returns whether the process is still running. A later process with the same id does not
+    /// count.
     pub fn still_runs(&self) -> bool {
         Self::find(self.id).is_some_and(|now| !now.ended && now.started == self.started)
     }
@@ -79,9 +81,8 @@ pub fn family(id: u32) -> Vec<Process> {
     family_in(&all(), id)
 }
 
-/// Returns the processes that remain in the process group `id` after its leader, the process `id`,
-/// has ended. The list is empty if a process `id` exists, because the group could then be a new
-/// group.
+/// Returns the processes in the process group `id` after its leader, the process `id`, has ended.
+/// The list is empty if a process `id` exists. That process could be newer, and lead a new group.
 pub fn left_of_group(id: u32) -> Vec<Process> {
     left_of_group_in(&all(), id)
 }
@@ -106,8 +107,8 @@ fn family_in(all: &[Process], id: u32) -> Vec<Process> {
     while let Some(&Process { id: parent, .. }) = found.get(next) {
         next += 1;
         let children = all.iter().filter(|process| process.parent == parent);
-        // The kernel can reuse an id while this code reads the table, so parents can form a loop. A
-        // process that was already found is skipped.
+        // The kernel can reuse an id while this function reads the table, so parents can form a
+        // loop. The function therefore skips a process that it already found.
         let new: Vec<Process> = children.filter(|child| !found.contains(child)).copied().collect();
         found.extend(new);
     }

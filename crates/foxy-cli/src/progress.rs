@@ -12,7 +12,7 @@ enum End {
     After(Duration),
 }
 
-/// A progress line on stderr. Drop erases it.
+/// A progress line on stderr. Dropping the value erases the line.
 pub struct Progress {
     label: String,
     end: End,
@@ -22,13 +22,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Creates a line that starts with `label`. If `total` gives the number of units of work, the
-    /// line also estimates the remaining time.
+    /// Creates a progress line that starts with `label`. If `total` is a number of units of work,
+    /// the line also estimates the remaining time.
     pub fn new(label: &str, total: Option<u64>) -> Self {
         Self::begun(label, total.map_or(End::Open, End::Count))
     }
 
-    /// Creates a line for work that ends after the duration `time`.
+    /// Creates a progress line for work that ends after the duration `time`.
     pub fn lasting(label: &str, time: Duration) -> Self {
         Self::begun(label, End::After(time))
     }
@@ -39,13 +39,13 @@ impl Progress {
         Self { label: label.into(), end, started: now, drawn: now, shown }
     }
 
-    /// Starts the line anew, with another label.
+    /// Changes the label of the progress line, and restarts its measurement of time.
     pub fn begin(&mut self, label: &str) {
         let now = clock::monotonic();
         (self.label, self.started) = (label.into(), now);
     }
 
-    /// Sets the total to `total`, and shows that `done` units are complete.
+    /// Shows that `done` of `total` units of work are complete.
     pub fn update_of(&mut self, done: u64, total: u64) {
         self.end = End::Count(total);
         self.update(done);
@@ -58,7 +58,7 @@ impl Progress {
             self.drawn = now;
             let line = line(&self.label, done, self.end, now.since(self.started));
             let mut out = std::io::stderr().lock();
-            // Ignores the error if the terminal was closed.
+            // A write error, such as that of a closed terminal, is ignored.
             let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
         }
     }

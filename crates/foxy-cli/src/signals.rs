@@ -16,15 +16,15 @@ pub enum SignalWish {
     ReopenLogs,
 }
 
-/// Number of the signal SIGXFSZ. The kernel sends it for a write beyond the process's file size
-/// limit.
+/// Number of the signal SIGXFSZ. The kernel sends it to a process that writes to a file beyond the
+/// process's file size limit.
 const FILE_TOO_LARGE: i32 = 25;
 
-/// Lets a write beyond the file size limit fail with an error. Without this call, the kernel ends
-/// the process. Child processes do not inherit the setting.
+/// Makes a write beyond the process's file size limit fail with an error. Without this call, the
+/// kernel ends the process. Child processes do not inherit this behaviour.
 ///
 /// # Errors
-/// The system refuses the signal handler.
+/// Returns an error if the system refuses the signal handler.
 pub fn outlive_file_limit() -> std::io::Result<()> {
     outlive(&[SignalKind::from_raw(FILE_TOO_LARGE)])
 }
@@ -33,7 +33,7 @@ pub fn outlive_file_limit() -> std::io::Result<()> {
 /// called. Log rotation may send these signals while foxy opens its stores.
 ///
 /// # Errors
-/// The system refuses a signal handler.
+/// Returns an error if the system refuses a signal handler.
 pub fn outlive_log_rotation() -> std::io::Result<()> {
     outlive(&[SignalKind::hangup(), SignalKind::user_defined1(), SignalKind::user_defined2()])
 }
@@ -45,15 +45,15 @@ fn outlive(kinds: &[SignalKind]) -> std::io::Result<()> {
     runtime.block_on(async { kinds.iter().try_for_each(|&kind| signal(kind).map(drop)) })
 }
 
-/// The operator's signals, one at a time.
+/// Receives the operator's signals, one at a time.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
     user_1: Signal,
-    /// Receives SIGUSR2, which foxy ignores. Operators send it to other servers to replace their
-    /// program.
+    /// Receives SIGUSR2, which foxy ignores. Some other servers replace their program when they
+    /// receive this signal.
     user_2: Signal,
 }
 
@@ -61,7 +61,7 @@ impl Signals {
     /// Starts to receive signals. Must be called inside a Tokio runtime.
     ///
     /// # Errors
-    /// The system refuses a signal handler.
+    /// Returns an error if the system refuses a signal handler.
     pub fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -72,7 +72,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal, and returns its meaning.
+    /// Waits for the next signal, and returns the action that it requests.
     pub async fn next(&mut self) -> SignalWish {
         loop {
             tokio::select! {
@@ -89,7 +89,7 @@ impl Signals {
 /// Waits for SIGTERM or SIGINT. Must be called outside a Tokio runtime.
 ///
 /// # Errors
-/// The system provides no runtime or refuses the signal handler.
+/// Returns an error if the Tokio runtime cannot start, or if the system refuses the signal handler.
 pub fn wait_for_stop() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -99,11 +99,12 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     })
 }
 
-/// Returns a flag that the first SIGTERM, SIGINT or SIGHUP sets. The command polls the flag, so
-/// that it can save results and remove temporary files before it ends.
+/// Returns a flag that becomes true at the first SIGTERM, SIGINT or SIGHUP. The command polls the
+/// flag, so that it can save results and remove temporary files before it ends.
 ///
 /// # Errors
-/// The system provides no runtime or thread, or refuses the signal handler.
+/// Returns an error if the Tokio runtime or a thread cannot start, or if the system refuses the
+/// signal handler.
 pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::Failed(format!("foxy: cannot install a signal handler: {error}"))
@@ -114,7 +115,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        // Each signal except SIGUSR1, which asks to reopen logs, sets the flag.
+        // SIGUSR1 only asks foxy to reopen its logs, so it does not set the flag.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };

@@ -1,5 +1,5 @@
-//! A temporary folder that Drop removes with its contents, and a temporary file without a name that
-//! vanishes on close.
+//! A temporary folder that disappears with its contents when its value is dropped. Also a temporary
+//! file without a name, which disappears when it is closed.
 
 use crate::terminal::{self, Level};
 use foxy_base::clock;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A temporary folder. Drop removes it with its contents.
+/// A temporary folder. Dropping the value removes the folder with its contents.
 pub struct Temporary(PathBuf);
 
 impl Temporary {
@@ -35,11 +35,11 @@ impl Drop for Temporary {
     }
 }
 
-/// Creates a file without a name in `folder`. No other process can open the file. The system frees
-/// its space when it is closed.
+/// Creates a file without a name in `folder`, so no other process can open the file by a path. The
+/// system frees the file's space when the file is closed.
 ///
 /// # Errors
-/// The system cannot create the file.
+/// Returns an error if the system cannot create the file.
 pub fn file_without_name(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!(".foxy-{}-{}", std::process::id(), clock::monotonic().0));
     let file =

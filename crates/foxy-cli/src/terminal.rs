@@ -1,5 +1,6 @@
 //! The only module that writes to stdout and stderr. It ignores the error of a closed pipe. It
-//! remembers the first other write error of stdout, so that the command can report it at its end.
+//! remembers the first other error of a write to stdout, so that the command can report this error
+//! at its end.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
@@ -17,7 +18,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Parses the name of a level in the settings.
+    /// Returns the level with this name in the settings.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "error" => Some(Self::Error),
@@ -37,7 +38,8 @@ pub fn set_level(level: Level) {
 
 static FAILED: OnceLock<String> = OnceLock::new();
 
-/// Returns whether the user lets commands use colours: the variable `NO_COLOR` is unset or empty.
+/// Returns whether commands may use colours. The user forbids colours by a non-empty environment
+/// variable `NO_COLOR`.
 pub fn may_use_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -51,7 +53,7 @@ pub fn print(text: &str) {
     }
 }
 
-/// Returns the first write error of stdout. A closed pipe is not an error.
+/// Returns the first error of a write to stdout. A closed pipe does not count as an error.
 pub fn failure() -> Option<&'static str> {
     FAILED.get().map(String::as_str)
 }
@@ -61,13 +63,14 @@ pub type Listener = Box<dyn Fn(Level, &str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// From now on, also passes each message of an enabled level to `listener`. Only the first call has
-/// an effect.
+/// Passes each later message of an enabled level to `listener` too. Only the first call of this
+/// function has an effect.
 pub fn pass_on(listener: Listener) {
     LISTENER.get_or_init(|| listener);
 }
 
-/// Writes a message to stderr, and passes it to the listener, if messages of its level are enabled.
+/// Writes a message to stderr and passes it to the listener, but only if the message's level is
+/// enabled.
 pub fn report(level: Level, text: &str) {
     if level as u8 <= LEAST.load(Ordering::Relaxed) {
         if let Some(listener) = LISTENER.get() {

@@ -34,7 +34,7 @@ pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })
 }
 
-/// Prints a duration in the largest unit that divides it exactly.
+/// Returns the text of a duration, in the largest unit that divides the duration exactly.
 pub fn show_duration(duration: Duration) -> String {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let fits = UNITS

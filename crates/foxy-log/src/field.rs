@@ -1,4 +1,4 @@
-//! The fields that a query can name, in one table.
+//! The table of all fields of a transaction (a logged HTTP request) that a query can name.
 
 use crate::transaction::{Kept, Text, Transaction};
 
@@ -15,12 +15,14 @@ pub enum FieldKind {
     Time,
     /// The field's value is a text, such as a URL.
     Text,
-    /// The address of a client. `=` also accepts a block of addresses.
+    /// The field's value is the address of a client. The comparison `=` also accepts a block of
+    /// addresses.
     Address,
 }
 
 impl FieldKind {
-    /// Returns the name of the type and an example of a value, for users.
+    /// Returns the name of the type and an example of a value. Both texts appear in messages to
+    /// users.
     pub const fn description(self) -> (&'static str, &'static str) {
         match self {
             Self::Number => ("number", "404"),
@@ -33,24 +35,24 @@ impl FieldKind {
     }
 }
 
-/// How to read the value of a field.
+/// A function that reads the value of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Get {
-    /// Returns a number, or `None` if the log does not have it.
+    /// Returns a number, or `None` if the log does not contain this number.
     Number(fn(&Transaction<'_>) -> Option<u64>),
-    /// Returns a text, which is empty if the log does not have it.
+    /// Returns a text, which is empty if the log does not contain this text.
     Text(for<'a> fn(&'a Transaction<'_>) -> &'a str),
 }
 
-/// A field of a transaction.
+/// A field of a transaction (a logged HTTP request).
 pub struct Field {
     /// Name of the field in queries and in JSON.
     pub name: &'static str,
-    /// Type of the values.
+    /// Type of the field's values.
     pub kind: FieldKind,
-    /// How to read the value.
+    /// The function that reads the field's value.
     pub get: Get,
-    /// Description for `--fields`.
+    /// Description of the field, which `--fields` prints.
     pub help: &'static str,
 }
 
@@ -146,12 +148,12 @@ const fn yes_or_no(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
 
-/// Returns every field.
+/// Returns every field that a query can name.
 pub fn all() -> impl Iterator<Item = &'static Field> {
     NUMBERS.iter().chain(&TEXTS).chain(&DERIVED)
 }
 
-/// Returns the field of this name.
+/// Returns the field with this name.
 pub fn named(name: &str) -> Option<&'static Field> {
     all().find(|field| field.name == name)
 }

@@ -1,6 +1,6 @@
-//! Counts transactions in groups: requests, hit ratios, bytes and durations. The weight of an entry
-//! is the number of requests that it stands for. An entry counts with its weight, so that the
-//! numbers of a sampled log estimate the whole traffic.
+//! Counts logged transactions in groups: requests, hit ratios, bytes and durations. An entry of a
+//! sampled log stands for several requests; their number is the entry's weight. Each entry counts
+//! with its weight, so the sums estimate the whole traffic.
 
 use crate::field::{Field, FieldKind, Get};
 use crate::histogram::Histogram;
@@ -9,14 +9,14 @@ use crate::transaction::Transaction;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Counts of transactions: requests, hits, errors, bytes and durations.
+/// Counts of logged transactions: requests, hits, errors, bytes and durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of log entries, without their weights.
     pub entries: u64,
     /// Number of requests that the entries stand for.
     pub requests: u64,
-    /// Number of requests that the cache could answer, including the requests that it answered.
+    /// Number of requests that the cache answered or could have answered.
     pub cacheable: u64,
     /// Number of answers from the cache.
     pub hits: u64,
@@ -26,14 +26,14 @@ pub struct Totals {
     pub bytes: u64,
     /// Number of bytes sent to clients from the cache.
     pub hit_bytes: u64,
-    /// Durations of requests.
+    /// Distribution of the durations of requests.
     pub elapsed: Histogram,
-    /// Times to the first byte from origins.
+    /// Distribution of the times until the first byte of the origin's response.
     pub ttfb: Histogram,
 }
 
 impl Totals {
-    /// Counts a transaction.
+    /// Adds a transaction with its weight to the counts.
     pub fn add(&mut self, transaction: &Transaction<'_>) {
         let weight = u64::from(transaction.weight.max(1));
         let bytes = transaction.bytes.saturating_mul(weight);
@@ -58,7 +58,7 @@ impl Totals {
         }
     }
 
-    /// Adds the counts of another part of the log.
+    /// Adds the counts of another part of the log to these counts.
     pub fn merge(&mut self, other: &Self) {
         self.entries += other.entries;
         self.requests += other.requests;
@@ -71,12 +71,12 @@ impl Totals {
         self.ttfb.merge(&other.ttfb);
     }
 
-    /// Returns the share of cacheable requests that the cache answered.
+    /// Returns the fraction of the cacheable requests that the cache answered.
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.cacheable > 0).then(|| self.hits as f64 / self.cacheable as f64)
     }
 
-    /// Returns the share of the bytes to clients that came from the cache.
+    /// Returns the fraction of the bytes sent to clients that came from the cache.
     pub fn byte_ratio(&self) -> Option<f64> {
         (self.bytes > 0 && self.cacheable > 0).then(|| self.hit_bytes as f64 / self.bytes as f64)
     }
@@ -96,7 +96,7 @@ impl Groups {
         Self { get: field.get, kind: field.kind, groups: HashMap::new() }
     }
 
-    /// Counts a transaction under its value of the field.
+    /// Counts a transaction in the group of its value of the field.
     pub fn add(&mut self, transaction: &Transaction<'_>) {
         let value = match self.get {
             Get::Text(get) => Cow::Borrowed(get(transaction)),
@@ -108,15 +108,15 @@ impl Groups {
         }
     }
 
-    /// Adds the counts of another part of the log, for the same field.
+    /// Adds the counts of another part of the log. Both tables must count values of the same field.
     pub fn merge(&mut self, other: Self) {
         for (value, totals) in other.groups {
             self.groups.entry(value).or_default().merge(&totals);
         }
     }
 
-    /// Returns each value with its counts, the value with the most requests first. Groups of times
-    /// are in the order of time.
+    /// Returns each value with its counts. The value with the most requests is the first. If the
+    /// values are times, they are in the order of time.
     pub fn sorted(&self) -> Vec<(&str, &Totals)> {
         let mut all: Vec<_> =
             self.groups.iter().map(|(value, totals)| (&**value, totals)).collect();
@@ -129,8 +129,8 @@ impl Groups {
 }
 
 impl FieldKind {
-    /// Returns the name of the group to which a number belongs. Times are grouped by minute,
-    /// durations and bytes by powers of ten.
+    /// Returns the name of the group to which a number belongs. A group of times is a minute. A
+    /// group of durations or bytes is a range between two powers of ten.
     fn group(self, number: Option<u64>) -> String {
         let Some(number) = number else { return String::new() };
         match self {

@@ -1,4 +1,5 @@
-//! A histogram of durations with weights, for quantiles. A quantile is at most 1/16 too high.
+//! A weighted histogram of durations, from which quantiles are computed. A computed quantile is at
+//! most 1/16 too high.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +28,8 @@ impl Histogram {
         self.count += other.count;
     }
 
-    /// Returns a quantile: the fraction `share` of all durations are at most this duration. Returns
-    /// `None` if there are no durations.
+    /// Returns the quantile `share` (from 0 to 1) in microseconds: this fraction of all durations
+    /// is at most as long. Returns `None` if there are no durations.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = (share * self.count as f64).ceil().max(1.0);
         let mut below = 0;

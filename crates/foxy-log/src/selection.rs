@@ -1,7 +1,7 @@
-//! Chooses the transactions for the ring (log file of fixed size). The ring gets every error, the
-//! slowest 1 % of each outcome, and a random sample of the rest. The sample adapts to the rate of
-//! requests. The choice costs a few dozen instructions, because a worker makes it after each
-//! request.
+//! Chooses the transactions for the ring (log file of fixed size). The ring receives every error,
+//! the slowest 1 % of the transactions with each outcome, and a random sample of the rest. The
+//! sampling rate adapts to the rate of requests. The choice costs a few dozen instructions, because
+//! a worker thread chooses after each request.
 
 use crate::transaction::Kept;
 use foxy_base::Instant;
@@ -11,28 +11,32 @@ use std::time::Duration;
 /// Number of outcomes. Each outcome has its own limit for slow transactions.
 pub const OUTCOMES: usize = 12;
 
-/// When a worker has taken this many samples within a second, it halves the share of sampled
-/// transactions.
+/// When a worker thread has taken this number of samples within a second, it halves its sampling
+/// rate.
 const MOST_SAMPLES: u32 = 16;
-/// Largest number of transactions that a sampled transaction stands for.
+/// Largest weight: a sampled transaction stands for at most this number of transactions.
 const MAX_WEIGHT: u32 = 1 << 20;
 /// A second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// Number of binary digits after the point in a limit for slow transactions.
+/// Number of binary digits after the point in the duration limit for slow transactions.
 const FRACTION: u32 = 20;
-/// A transaction above the limit raises the limit by 1/`STEP`. Any other transaction lowers it by
-/// 1/(99 × `STEP`). So 1 % of the transactions are above the limit in the long run.
+/// A transaction that takes longer than the limit for slow transactions raises this limit by
+/// 1/`STEP`. Any other transaction lowers the limit by 1/(99 × `STEP`). So 1 % of the transactions
+/// are above the limit in the long run.
 const STEP: u64 = 64;
 
-/// The state with which one worker chooses transactions for the ring.
+/// The state with which one worker thread chooses transactions for the ring (log file of fixed
+/// size).
 #[derive(Debug)]
 pub struct Selector {
-    /// For each outcome, the running 99th percentile in µs, as a fixed-point number with
+    /// Running 99th percentile of the durations with each outcome, in µs. A fixed-point number with
     /// [`FRACTION`] bits after the point. 0 before the first transaction.
     slow: [Cell<u64>; OUTCOMES],
-    /// The weight of a sampled transaction, a power of two.
+    /// The weight of the next sample, a power of two. On average, one transaction in `weight` is
+    /// sampled.
     weight: Cell<u32>,
-    /// Number of samples in the current second, and the end of this second.
+    /// Number of samples that were taken in the current second. This second ends at the time
+    /// `second`.
     samples: Cell<u32>,
     second: Cell<u64>,
     drawn: Cell<u32>,
@@ -46,17 +50,18 @@ pub struct Selector {
 pub struct Selected {
     /// The reason why the ring keeps the transaction.
     pub kept: Kept,
-    /// Number of transactions that the transaction stands for.
+    /// Number of transactions that the chosen transaction stands for.
     pub weight: u32,
-    /// Number of transactions since the previous transaction in the log, including this
-    /// transaction.
+    /// Number of the worker thread's transactions since its previous transaction in the ring,
+    /// including this transaction.
     pub seen: u32,
-    /// Number of selected transactions that were lost since the previous transaction in the log.
+    /// Number of chosen transactions that could not be written since the thread's previous
+    /// transaction in the ring.
     pub lost: u32,
 }
 
 impl Selector {
-    /// Creates the state of a worker that has seen nothing.
+    /// Creates the state of a worker thread before its first transaction.
     pub const fn new() -> Self {
         Self {
             slow: [const { Cell::new(0) }; OUTCOMES],
@@ -69,8 +74,9 @@ impl Selector {
         }
     }
 
-    /// Decides whether the log gets a finished transaction, and why. Returns `None` if it does not.
-    /// `outcome` is the number of the transaction's outcome.
+    /// Decides whether a finished transaction enters the ring, and for which reason. Returns `None`
+    /// if the transaction does not enter the ring. `outcome` is the number of the transaction's
+    /// outcome.
     pub fn select(
         &self,
         (is_error, outcome): (bool, usize),
@@ -94,8 +100,8 @@ impl Selector {
         Some(Selected { kept, weight, seen: self.seen.get(), lost: self.lost.get() })
     }
 
-    /// Notes whether the ring has the selected transaction. If it was lost, the next entry in the
-    /// ring reports the loss.
+    /// Notes whether the chosen transaction was written to the ring. If not, the next transaction
+    /// in the ring reports the loss.
     pub fn note(&self, is_written: bool) {
         if is_written {
             self.seen.set(0);
@@ -119,8 +125,8 @@ impl Selector {
         is_slow
     }
 
-    /// Decides by a pseudo-random number whether to sample the transaction. So periodic requests
-    /// are sampled evenly.
+    /// Decides by a pseudo-random number whether to sample the transaction. With a fixed interval,
+    /// periodic requests would be sampled always or never.
     fn is_drawn(&self) -> bool {
         let number = self.drawn.get().wrapping_add(1);
         self.drawn.set(number);
@@ -129,8 +135,8 @@ impl Selector {
         (mixed ^ (mixed >> 13)) & (self.weight.get() - 1) == 0
     }
 
-    /// Counts a sample and returns its weight. Doubles the weight of later samples if this second
-    /// has many samples.
+    /// Counts a sample and returns its weight. Doubles the weight of later samples, and so halves
+    /// the sampling rate, if this second already has many samples.
     fn sampled(&self) -> u32 {
         let weight = self.weight.get();
         self.samples.set(self.samples.get() + 1);
@@ -141,7 +147,8 @@ impl Selector {
         weight
     }
 
-    /// Halves the weight of samples for each second that had few samples.
+    /// Starts a new second. If the last second had few samples, halves the weight once for each
+    /// second that has passed.
     #[cold]
     fn begin_second(&self, now: Instant) {
         let passed = 1 + (now.0 - self.second.get()) / SECOND;
@@ -169,7 +176,8 @@ mod tests {
         Instant(micros * 1000)
     }
 
-    /// Runs `requests` requests, `gap` µs apart, with random durations. Returns the entries.
+    /// Simulates `requests` requests with random durations, one every `gap` µs. Returns the chosen
+    /// transactions.
     fn run(requests: u64, gap: u64) -> Vec<Selected> {
         let (selector, mut random, mut entries) = (Selector::new(), Random::new(3), Vec::new());
         for number in 0..requests {

@@ -1,8 +1,9 @@
-//! A transaction: the values that a log has about a request, its answer and its fetch.
+//! A transaction: what a log says about a client's request, its answer, and the fetch from the
+//! origin.
 
 use std::borrow::Cow;
 
-/// The texts of a transaction. A text is empty if the log does not have it.
+/// The texts of a transaction. A text is empty if the log does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// Id of the request.
@@ -17,57 +18,58 @@ pub enum Text {
     Url,
     /// HTTP version of the request.
     Version,
-    /// Outcome, as in the metrics, such as `memory-hit`.
+    /// Outcome of the request, such as `memory-hit`. The metrics use the same names.
     Outcome,
     /// Squid's result code, such as `TCP_MISS`.
     Result,
-    /// Value of the field `Cache-Status`.
+    /// Value of the answer's header field `Cache-Status`.
     CacheStatus,
-    /// Reason of the outcome: why foxy asked the origin, did not store, or refused.
+    /// Reason of the outcome: why foxy asked the origin, did not store the response, or refused the
+    /// request.
     Reason,
     /// Reason why the answer is incomplete.
     Cut,
-    /// Names of the operator's rules that decided, separated by commas.
+    /// Names of the operator's rules that decided about the request, separated by commas.
     Rules,
     /// Media type of the answer.
     Type,
-    /// `Referer` of the request.
+    /// The request's header field `Referer`.
     Referer,
-    /// `User-Agent` of the request.
+    /// The request's header field `User-Agent`.
     Agent,
     /// Host of the parent proxy that answered.
     Parent,
-    /// Name of the operator's origin that answered.
+    /// Name, in foxy's settings, of the origin that answered.
     Origin,
     /// Host and port of the server that answered.
     Server,
-    /// `traceparent` of the request: its trace, and the client's span.
+    /// The request's header field `traceparent`, with the trace and the client's span.
     Traceparent,
 }
 
 /// Number of texts of a transaction.
 pub const TEXTS: usize = Text::Traceparent as usize + 1;
 
-/// The reason why a log has a transaction. An access log has all transactions, and a ring (log file
-/// of fixed size) has a selection.
+/// The reason why a log contains a transaction. An access log contains all transactions. A ring
+/// (log file of fixed size) contains a selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kept {
-    /// The log has every transaction.
+    /// The log contains every transaction.
     #[default]
     All,
     /// The transaction failed.
     Error,
-    /// The transaction was among the slowest 1 % with its outcome.
+    /// The transaction was among the slowest 1 % of the transactions with its outcome.
     Slow,
-    /// The transaction was drawn at random.
+    /// The transaction was sampled at random.
     Sample,
 }
 
 impl Kept {
-    /// Each reason, in the order of its code in a file.
+    /// All reasons. The position of a reason is its code in a file.
     pub const ALL: [Self; 4] = [Self::All, Self::Error, Self::Slow, Self::Sample];
 
-    /// Returns the value of the field `kept`.
+    /// Returns the reason's name, which queries find in the field `kept`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -78,43 +80,46 @@ impl Kept {
     }
 }
 
-/// A transaction. Texts are borrowed from the log where possible.
+/// A transaction: a client's request, its answer, and the fetch from the origin. Texts are borrowed
+/// from the log where possible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction<'a> {
-    /// Time of the end in milliseconds since the Unix epoch.
+    /// Time when the transaction ended, in milliseconds since the Unix epoch.
     pub end: u64,
     /// Microseconds from the request to the end of the answer.
     pub elapsed: Option<u64>,
-    /// Status that the client received, or 0.
+    /// HTTP status that the client received; 0 if the client received none.
     pub status: u16,
-    /// Bytes that the client received.
+    /// Number of bytes that the client received.
     pub bytes: u64,
-    /// Bytes of the body that the client received.
+    /// Number of bytes of the body that the client received.
     pub body: Option<u64>,
-    /// Status from the origin.
+    /// HTTP status that the origin returned.
     pub origin_status: Option<u64>,
     /// Microseconds from the start of the fetch to the head of the origin's response.
     pub origin_ttfb: Option<u64>,
-    /// Microseconds from the request to the start of the fetch. 0 if another request started it.
+    /// Microseconds from the client's request to the start of the fetch from the origin. 0 if
+    /// another request had already started the fetch.
     pub origin_start: Option<u64>,
-    /// Microseconds of the fetch in which foxy waited for a connection. 0 if a connection was open
-    /// already.
+    /// Microseconds for which the fetch waited for a connection to the origin. 0 if a connection
+    /// was already open.
     pub origin_connect: Option<u64>,
-    /// The reason why the log has this transaction.
+    /// The reason why the log contains this transaction.
     pub kept: Kept,
     /// Number of similar transactions that this transaction stands for, itself included.
     pub weight: u32,
-    /// Number of all transactions of the worker since its previous entry in the log.
+    /// Number of transactions of the worker thread since its previous entry in the log, including
+    /// this transaction.
     pub seen: u32,
-    /// Number of entries that the worker lost since its previous entry, because its buffer was
-    /// full.
+    /// Number of entries that the worker thread lost since its previous entry, because its buffer
+    /// was full.
     pub lost: u32,
-    /// The texts, in the order of [`Text`].
+    /// The texts of the transaction, in the order of [`Text`].
     pub texts: [Cow<'a, str>; TEXTS],
 }
 
 impl Transaction<'_> {
-    /// Returns a copy that borrows nothing.
+    /// Returns a copy that owns all its texts.
     pub fn into_owned(self) -> Transaction<'static> {
         let texts = self.texts.map(|text| Cow::Owned(text.into_owned()));
         Transaction { texts, ..self }
@@ -125,7 +130,7 @@ impl Transaction<'_> {
         &self.texts[text as usize]
     }
 
-    /// Returns host and port of the URL, without a user.
+    /// Returns the host and the port in the URL, without the user name.
     fn authority(&self) -> &str {
         let url = self.text(Text::Url);
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -148,25 +153,25 @@ impl Transaction<'_> {
         self.authority().rsplit_once(':')?.1.parse().ok()
     }
 
-    /// Returns path and query of the URL.
+    /// Returns the path and the query of the URL.
     pub fn path(&self) -> &str {
         let url = self.text(Text::Url);
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         rest.find('/').map_or("", |at| &rest[at..])
     }
 
-    /// Returns whether the cache answered.
+    /// Returns whether the answer came from the cache.
     pub fn is_hit(&self) -> bool {
         HITS.contains(&self.text(Text::Outcome))
     }
 
-    /// Returns whether the hit ratio counts the transaction.
+    /// Returns whether the transaction counts in the hit ratio.
     pub fn is_cacheable(&self) -> bool {
         self.is_hit() || CACHEABLE_MISSES.contains(&self.text(Text::Outcome))
     }
 
-    /// Returns whether the transaction failed: its status is 500 or above, its outcome is a
-    /// failure, or the answer broke off.
+    /// Returns whether the transaction failed. It failed if its status is 500 or above, its outcome
+    /// is a failure, or the answer broke off.
     pub fn is_error(&self) -> bool {
         self.status >= 500
             || self.text(Text::Cut) == "broke-off"

@@ -1,5 +1,5 @@
-//! The Common and Combined Log Formats: `host ident user [date] "method URL version" status bytes
-//! "referer" "agent"`. They do not tell durations and cache hits.
+//! Reads the Common and Combined Log Formats: `host ident user [date] "method URL version" status
+//! bytes "referer" "agent"`. These formats do not contain durations and cache hits.
 
 use super::meaning::with_texts;
 use super::time;

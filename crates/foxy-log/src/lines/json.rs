@@ -1,4 +1,5 @@
-//! foxy's JSON access log (`access-log-format = "json"`): a JSON object on each line.
+//! Reads foxy's JSON access log (`access-log-format = "json"`), in which each line is a JSON
+//! object.
 
 use super::meaning::{outcome, parameter, reason, with_texts};
 use super::time;
@@ -8,7 +9,8 @@ use std::borrow::Cow;
 
 type Member<'a> = Option<Cow<'a, str>>;
 
-/// The members of the JSON object on a line. Lines of older versions of foxy lack some members.
+/// The members of the JSON object on a line of the access log. Logs of older versions of foxy lack
+/// some members.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]

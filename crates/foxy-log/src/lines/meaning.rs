@@ -1,21 +1,23 @@
-//! Explains result codes and `Cache-Status` values, for every format of access logs.
+//! Translates Squid's result codes and `Cache-Status` values into foxy's outcomes and reasons, for
+//! every format of access logs.
 
 use crate::transaction::{Text, Transaction};
 use std::borrow::Cow;
 
-/// Returns the reason in a `Cache-Status` value: its detail, or why foxy asked the origin.
+/// Returns the reason in a `Cache-Status` value: its parameter `detail`, or else `fwd`, which says
+/// why foxy asked the origin.
 pub fn reason(cache_status: &str) -> &str {
     parameter(cache_status, "detail").or_else(|| parameter(cache_status, "fwd")).unwrap_or_default()
 }
 
-/// Returns a parameter of a `Cache-Status` value.
+/// Returns the parameter `name` of a `Cache-Status` value.
 pub(super) fn parameter<'a>(cache_status: &'a str, name: &str) -> Option<&'a str> {
     let mut parts = cache_status.split(';');
     parts.find_map(|part| part.trim_start().strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Returns the outcome that a result code of Squid means, and the reason why the answer is
-/// incomplete.
+/// Translates a result code of Squid. Returns the outcome of the request, and the reason why the
+/// answer is incomplete, or an empty text.
 pub(super) fn outcome(code: &str, status: u16, method: &str) -> (&'static str, &'static str) {
     for (suffix, cut) in
         [("_ABORTED", "client-left"), ("_BROKEN", "broke-off"), ("_STOPPED", "stopped")]
@@ -44,7 +46,7 @@ pub(super) fn outcome(code: &str, status: u16, method: &str) -> (&'static str, &
     (outcome, "")
 }
 
-/// Returns a transaction with these texts. The texts `-` and empty texts are left out.
+/// Adds these texts to a transaction. The text `-` stands for a missing text.
 pub(super) fn with_texts<'a>(
     transaction: Transaction<'a>,
     texts: impl IntoIterator<Item = (Text, Cow<'a, str>)>,

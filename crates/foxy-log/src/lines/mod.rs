@@ -1,5 +1,5 @@
-//! Access logs with a line for each request: Squid's native format, the Common and Combined Log
-//! Formats, and foxy's JSON. The first bytes of a line show its format.
+//! Reads access logs with a line for each request: Squid's native format, the Common and Combined
+//! Log Formats, and foxy's JSON. The reader recognises the format by the first bytes of a line.
 
 mod combined;
 mod json;
@@ -12,12 +12,13 @@ pub use meaning::reason;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// Number of bytes that one read of the log asks for.
+/// Number of bytes that one read of the log requests.
 const READ_BYTES: usize = 1 << 20;
-/// Longest line in bytes. The rest of a longer line is left out.
+/// Longest accepted line in bytes. The rest of a longer line is ignored.
 const MAX_LINE: usize = 1 << 20;
 
-/// Reads a line. Returns `None` if the line has none of the formats.
+/// Reads the transaction on a line of an access log. Returns `None` if the line has no known
+/// format.
 pub fn parse(line: &[u8]) -> Option<Transaction<'_>> {
     let text = match String::from_utf8_lossy(line) {
         Cow::Borrowed(text) => text,
@@ -37,7 +38,7 @@ fn parse_text(text: &str) -> Option<Transaction<'_>> {
     if is_squid { squid::parse(text) } else { combined::parse(text) }
 }
 
-/// Passes each line of a log to `take`, without its line break.
+/// Passes each line of a log to `take`. The passed line has no line break.
 pub fn each(mut log: impl Read, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let (mut buffer, mut filled) = (vec![0; READ_BYTES], 0);
     loop {

@@ -1,4 +1,5 @@
-//! Squid's native format: `time elapsed client code/status bytes method URL user hierarchy type`.
+//! Reads Squid's native log format: `time elapsed client code/status bytes method URL user
+//! hierarchy type`.
 
 use super::meaning::{outcome, with_texts};
 use super::time;

@@ -1,4 +1,4 @@
-//! Tests lines of each format, and lines without a format.
+//! Tests log lines of each format, and lines without a known format.
 
 use super::meaning::outcome;
 use super::*;

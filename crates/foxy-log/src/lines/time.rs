@@ -1,8 +1,9 @@
-//! Times in logs and queries, as milliseconds since the Unix epoch.
+//! Reads and writes times in logs and queries. A time is a number of milliseconds since the Unix
+//! epoch.
 
 use foxy_base::{CivilTime, WallTime, log_time};
 
-/// Reads a time such as `2026-11-26T23:00:05.250Z`, or seconds with a fraction.
+/// Reads a time such as `2026-11-26T23:00:05.250Z`, or a number of seconds with a fraction.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     milliseconds(log_time::parse(text)?)
 }

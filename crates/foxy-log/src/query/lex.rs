@@ -9,7 +9,7 @@ pub(super) enum TokenKind {
     /// A value in quotes.
     Quoted(String),
     Comparison(Comparison),
-    /// `~` or `!~`. The flag is true for `!~`.
+    /// The operator `~` or `!~` of a regular expression. The flag is true for `!~`.
     Pattern(bool),
     Open,
     Close,
@@ -60,8 +60,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     Ok(tokens)
 }
 
-/// Reads a text in quotes. In it, `\` escapes a quotation mark or another `\`. Returns the token
-/// and its length.
+/// Reads a text in quotation marks, in which `\` escapes a quotation mark or another `\`. Returns
+/// the token and its length in characters.
 fn quoted(characters: &[char]) -> Option<(TokenKind, usize)> {
     let close: &[char] = match characters[0] {
         '“' | '„' => &['”', '“'],

@@ -1,5 +1,5 @@
 //! A *query* selects transactions by their fields: `status >= 500 and origin.ttfb > 1s`. Fields
-//! have types, and an error names its column.
+//! have types. The error of an invalid query contains the column of the mistake.
 
 mod lex;
 mod parse;
@@ -18,25 +18,26 @@ type Text = for<'a> fn(&'a Transaction<'_>) -> &'a str;
 /// A condition on transactions.
 #[derive(Clone, Debug)]
 pub enum Query {
-    /// All of these conditions. An empty list is always true.
+    /// All of these conditions hold. An empty list holds for every transaction.
     All(Vec<Self>),
-    /// At least one of these conditions.
+    /// At least one of these conditions holds.
     Any(Vec<Self>),
-    /// The opposite of a condition.
+    /// This condition does not hold.
     Not(Box<Self>),
-    /// A comparison of a number. An unknown number makes every comparison false, except `!=`.
+    /// The comparison of a field with this number holds. `None` stands for an unknown number, which
+    /// is equal only to another unknown number, and is neither less nor greater than any number.
     Number(Number, Comparison, Option<u64>),
-    /// A comparison of the time when the transaction ended.
+    /// The comparison of the transaction's end time with this time holds.
     Time(Comparison, u64),
-    /// The text is equal to this text.
+    /// The field is equal to this text.
     Equal(Text, String),
-    /// The regular expression matches a part of the text.
+    /// The regular expression matches a part of the field's text.
     Match(Text, Regex),
-    /// The text is an address in the block.
+    /// The field is an IP address in this block of addresses.
     Within(Text, Cidr),
 }
 
-/// A comparison of numbers.
+/// An operator that compares two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The comparison `=`.
@@ -66,49 +67,50 @@ impl Comparison {
     }
 }
 
-/// The reason why a query is invalid, with the position of the mistake.
+/// The error of an invalid query, with the position of the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
     /// The position of the mistake in the query, in characters, from 1.
     pub column: usize,
-    /// The reason why the query is wrong.
+    /// The mistake.
     pub reason: QueryFault,
 }
 
-/// The reason why a query is invalid.
+/// A mistake in a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryFault {
     /// No field has this name.
     UnknownField(String),
-    /// A comparison must follow the field.
+    /// A field is not followed by a comparison.
     NoComparison {
         /// Name of the field.
         field: &'static str,
         /// Comparisons that the field permits.
         permitted: &'static str,
     },
-    /// The value is not of the field's type.
+    /// A value is not of the field's type.
     BadValue {
-        /// The value in the query.
+        /// The text of the value in the query.
         value: String,
-        /// The type of the field.
+        /// The name of the field's type.
         kind: &'static str,
-        /// An example of a value.
+        /// An example of a value of this type.
         example: &'static str,
     },
-    /// A value must follow the comparison.
+    /// A comparison is not followed by a value.
     NoValue,
-    /// A field, `not` or `(` must be here.
+    /// At the position of the mistake, the query must have a field, `not` or `(`.
     NoCondition,
-    /// `and`, `or` or the end of the query must be here.
+    /// At the position of the mistake, the query must have `and` or `or`, or end. Contains the
+    /// token that was found.
     NoConnective(String),
-    /// This parenthesis has no partner.
+    /// A parenthesis has no partner.
     Unclosed,
-    /// This quotation mark has no partner.
+    /// A quotation mark has no partner.
     Unquoted,
-    /// The character has no meaning here.
+    /// At the position of the mistake, this character has no meaning.
     BadCharacter(char),
-    /// The value is not a regular expression.
+    /// A value after `~` or `!~` is not a regular expression. Contains the reason.
     BadPattern(String),
     /// The query has too many levels of parentheses.
     TooDeep,
@@ -141,13 +143,13 @@ impl fmt::Display for QueryFault {
 }
 
 impl Query {
-    /// Reads a query. `now` is the time in milliseconds since the Unix epoch to which a time such
-    /// as `-15m` refers. An empty text selects everything.
+    /// Reads the text of a query. A relative time such as `-15m` counts from `now`, in milliseconds
+    /// since the Unix epoch. An empty text selects every transaction.
     pub fn read(text: &str, now: u64) -> Result<Self, QueryError> {
         parse::parse(text, now)
     }
 
-    /// Returns whether the transaction meets the condition.
+    /// Returns whether the query selects the transaction.
     pub fn matches(&self, transaction: &Transaction<'_>) -> bool {
         match self {
             Self::All(all) => all.iter().all(|query| query.matches(transaction)),
@@ -171,7 +173,8 @@ impl Query {
         }
     }
 
-    /// Returns a range of times. Every transaction that meets the condition ended in this range.
+    /// Returns a range of times that contains the end times of all transactions which the query
+    /// selects.
     pub fn times(&self) -> RangeInclusive<u64> {
         let always = 0..=u64::MAX;
         match self {

@@ -1,4 +1,5 @@
-//! Makes a query from its tokens. `and` binds more tightly than `or`, and `not` more than both.
+//! Builds a query from its tokens. `and` binds more tightly than `or`, and `not` binds more tightly
+//! than both.
 
 use super::lex::{Token, TokenKind, tokens};
 use super::{Comparison, Query, QueryError, QueryFault, value};
@@ -6,13 +7,13 @@ use crate::field::{self, Field, FieldKind, Get};
 use foxy_base::Cidr;
 use regex::Regex;
 
-/// Largest number of nested parentheses and `not`s.
+/// Largest depth of nested parentheses and `not` operators.
 const MAX_DEPTH: usize = 64;
 
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
-    /// Column after the last character of the query.
+    /// Column after the last character of the query, for errors at its end.
     end: usize,
     now: u64,
 }
@@ -49,7 +50,7 @@ impl Parser {
         Err(QueryError { column, reason })
     }
 
-    /// Takes the next token if it is this word.
+    /// Takes the next token if it is the word `word`. Returns whether it took the token.
     fn takes(&mut self, word: &str) -> bool {
         let next = self.tokens.get(self.at).map(|token| &token.kind);
         let is = matches!(next, Some(TokenKind::Word(text)) if text.eq_ignore_ascii_case(word));
@@ -148,7 +149,7 @@ impl Parser {
         }
     }
 
-    /// Takes the value after a comparison.
+    /// Takes the value that must follow a comparison.
     fn value(&mut self) -> Result<String, QueryError> {
         self.at += 1;
         match self.tokens.get(self.at).map(|token| token.kind.clone()) {
@@ -160,7 +161,7 @@ impl Parser {
         }
     }
 
-    /// Reads the value of a number. The text `none` stands for an unknown number.
+    /// Reads the value of a field with numbers. The text `none` stands for an unknown number.
     fn number(&mut self, kind: FieldKind, text: &str) -> Result<Option<u64>, QueryError> {
         if text == "none" && kind != FieldKind::Time {
             return Ok(None);

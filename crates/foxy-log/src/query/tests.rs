@@ -1,4 +1,5 @@
-//! Tests tables of queries: the transactions that they select, and the errors of invalid queries.
+//! Tests queries in tables: which transactions each query selects, and the errors of invalid
+//! queries.
 
 use super::*;
 use crate::transaction::Text as Name;

@@ -1,4 +1,4 @@
-//! Reads the values of a query: numbers, sizes, durations and times.
+//! Reads the values in a query: numbers of bytes, durations and times.
 
 use crate::lines::time;
 use foxy_base::{CivilTime, WallTime};
@@ -38,8 +38,8 @@ fn scaled(number: &str, factor: f64) -> Option<u64> {
     Some((number * factor).round() as u64)
 }
 
-/// Reads a time: `2026-11-26`, `2026-11-26T23:00`, `2026-11-26T23:00:05.250Z`, `23:00` of today,
-/// or a time before `now` such as `-15m`. Times are UTC. Returns milliseconds since the Unix epoch.
+/// Reads a time in UTC: `2026-11-26`, `2026-11-26T23:00`, `2026-11-26T23:00:05.250Z`, or `23:00` of
+/// today. `-15m` is the time 15 minutes before `now`. Returns milliseconds since the Unix epoch.
 pub(super) fn time(text: &str, now: u64) -> Option<u64> {
     if let Some(before) = text.strip_prefix('-') {
         return Some(now.saturating_sub(duration(before)? / 1000));

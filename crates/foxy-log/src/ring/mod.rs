@@ -1,11 +1,11 @@
-//! A *ring*: a file of fixed size with the newest transactions. The file is divided into blocks.
-//! A writer fills block after block, and then begins with the oldest block again. Several
-//! processes may write, each its own block. A reader needs no lock: each record has a checksum,
+//! A *ring*: a file of fixed size with the newest transactions. The file is divided into blocks. A
+//! writer fills block after block, and then overwrites the oldest block. Several processes may
+//! write at once, each into a block of its own. A reader needs no lock: each record has a checksum,
 //! which depends on the block's number in the order of writing.
 //!
-//! The file begins with a head: magic, size and number of blocks, and the number of the next block.
-//! A block begins with its number, the times of its first and last record, and a checksum of these.
-//! Records follow. All numbers are little-endian.
+//! The file begins with a head: magic bytes, size and number of blocks, and the number of the next
+//! block. A block begins with its number, the times of its first and last record, and a checksum of
+//! these numbers. The records follow. All numbers are little-endian.
 
 pub mod reader;
 pub mod record;
@@ -17,30 +17,30 @@ use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const MAGIC: [u8; 8] = *b"foxylog2";
-/// Bytes of the file before the first block.
+/// Size in bytes of the file's head, before the first block.
 const HEAD: u64 = 4096;
-/// Position, in the head of the file, of the number of the next block.
+/// Position in bytes of the next block's number in the head of the file.
 const NEXT_AT: u64 = 16;
 const BLOCK: u64 = 64 << 10;
-/// Bytes before the first record of a block.
+/// Size in bytes of a block's head, before the block's first record.
 const BLOCK_HEAD: usize = 32;
 
 /// Smallest size of a ring in bytes.
 pub const MIN_SIZE: u64 = HEAD + 4 * BLOCK;
 
-/// The division of a file into blocks.
+/// The division of a ring (log file of fixed size) into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Geometry {
     blocks: u64,
 }
 
 impl Geometry {
-    /// Divides a file of `size` bytes.
+    /// Divides a ring of `size` bytes into blocks.
     fn of_size(size: u64) -> Self {
         Self { blocks: (size.max(MIN_SIZE) - HEAD) / BLOCK }
     }
 
-    /// Reads the head of a file. Returns `None` if the file has no valid head.
+    /// Reads the head of a ring. Returns `None` if the file has no valid head.
     fn read(file: &File) -> io::Result<Option<Self>> {
         let mut head = [0; NEXT_AT as usize];
         match file.read_exact_at(&mut head, 0) {
@@ -60,7 +60,7 @@ impl Geometry {
         head
     }
 
-    /// Returns the position of the block with this number in the file.
+    /// Returns the position in bytes, in the file, of the block with this number.
     const fn position(self, number: u64) -> u64 {
         HEAD + number % self.blocks * BLOCK
     }

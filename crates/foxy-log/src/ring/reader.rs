@@ -1,4 +1,4 @@
-//! Reads a ring, also while processes write it.
+//! Reads a ring (log file of fixed size), even while processes write to it.
 
 use super::{BLOCK, BLOCK_HEAD, BlockHead, Geometry, NEXT_AT, record};
 use crate::transaction::Transaction;
@@ -7,7 +7,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
-/// A ring to read.
+/// A ring (log file of fixed size) that is open for reading.
 #[derive(Debug)]
 pub struct Ring {
     file: File,
@@ -21,7 +21,8 @@ impl Ring {
         Ok(geometry.map(|geometry| Self { file, geometry }))
     }
 
-    /// Returns the blocks with records of the times `times`, in the order of writing.
+    /// Returns the heads of the blocks with records from the times `times`, in the order of
+    /// writing.
     pub fn blocks(&self, times: &RangeInclusive<u64>) -> io::Result<Vec<BlockHead>> {
         let mut next = [0; 8];
         self.read_at(&mut next, NEXT_AT)?;
@@ -38,7 +39,8 @@ impl Ring {
         Ok(blocks)
     }
 
-    /// Reads the records of a block into `out`, and returns the block for [`Block::records`].
+    /// Reads the bytes of a block into `out`. Call [`Block::records`] of the result to get the
+    /// transactions.
     pub fn read<'a>(&self, head: BlockHead, out: &'a mut Vec<u8>) -> io::Result<Block<'a>> {
         out.resize(BLOCK as usize, 0);
         self.read_at(out, self.geometry.position(head.number))?;
@@ -61,7 +63,7 @@ impl Ring {
     }
 }
 
-/// The bytes of a block.
+/// The bytes of a block of a ring (log file of fixed size).
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     head: BlockHead,
@@ -69,8 +71,8 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Returns the transactions in the order of writing. Ends at the first byte that is not a
-    /// record of this block: the end, or the place of a torn write.
+    /// Returns the transactions of the block in the order of writing. Stops at the first bytes that
+    /// are not a record of this block, for example after the last record or at a torn write.
     pub fn records(self) -> impl Iterator<Item = Transaction<'a>> {
         self.raw().filter_map(record::decode)
     }
@@ -85,16 +87,18 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Reads only the records that were written after the previous call.
+/// Reads a ring (log file of fixed size) repeatedly. Each call returns only the records that were
+/// written after the previous call.
 #[derive(Debug, Default)]
 pub struct Follower {
-    /// For each block of the previous call, the number of records that were read.
+    /// Numbers of the blocks that the previous call read. For each block, also the number of
+    /// records.
     read: Vec<(u64, usize)>,
 }
 
 impl Follower {
-    /// Passes to `take` each transaction that ended at `since` or later, and that no earlier call
-    /// has passed.
+    /// Passes transactions to `take`, but only those that ended at `since` or later. Each
+    /// transaction is passed only once, even over several calls.
     pub fn poll(
         &mut self,
         ring: &Ring,
@@ -120,9 +124,9 @@ impl Follower {
     }
 }
 
-/// Passes the transactions of the times `times` to several threads. Each thread reads consecutive
-/// blocks, and adds their transactions to a value of its own. Returns these values in the order of
-/// the blocks.
+/// Distributes the transactions from the times `times` over several threads. Each thread reads
+/// consecutive blocks, and adds their transactions to its own value. Returns these values in the
+/// order of the blocks.
 pub fn scan<T: Send>(
     ring: &Ring,
     times: &RangeInclusive<u64>,

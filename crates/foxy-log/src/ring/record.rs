@@ -1,24 +1,26 @@
-//! The bytes of a record: its length, its checksum, numbers, the lengths of its texts, the texts.
+//! Encodes and decodes a record of a ring (log file of fixed size). A record contains its length,
+//! its checksum, numbers, the lengths of its texts, and the texts.
 
 use super::{u32_at, u64_at};
 use crate::transaction::{Kept, TEXTS, Text, Transaction};
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a record's length and checksum.
+/// Size in bytes of a record's length and checksum together.
 const FRAME: usize = 8;
-/// Bytes of a record's numbers: eight numbers of 8 bytes, three of 4 bytes, then the status, the
-/// reason and padding.
+/// Size in bytes of a record's numbers: eight numbers of 8 bytes, three numbers of 4 bytes, and 4
+/// bytes for the status, the reason and padding.
 const NUMBERS: usize = 8 * 8 + 3 * 4 + 4;
 const TEXTS_AT: usize = FRAME + NUMBERS + TEXTS * 2;
 /// Largest size in bytes of a record's text other than the URL. Longer texts are cut.
 const MAX_TEXT: usize = 512;
 /// Largest size in bytes of a record's URL. Longer URLs are cut.
 const MAX_URL: usize = 4096;
-/// Stands for a number that is unknown.
+/// The value that stands for an unknown number in a record.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Appends the record of a transaction. The writer adds the checksum.
+/// Appends the record of a transaction to `out`. The record's checksum is added later by the
+/// writer.
 pub fn encode(transaction: &Transaction<'_>, out: &mut Vec<u8>) {
     let begin = out.len();
     out.extend_from_slice(&[0; FRAME]);
@@ -51,13 +53,13 @@ pub fn encode(transaction: &Transaction<'_>, out: &mut Vec<u8>) {
     out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Returns the beginning of a text, at most `longest` bytes.
+/// Returns at most the first `longest` bytes of a text, without a cut character.
 fn cut(text: &str, longest: usize) -> &str {
     let mut ends = (0..=longest.min(text.len())).rev();
     &text[..ends.find(|&end| text.is_char_boundary(end)).unwrap_or(0)]
 }
 
-/// Returns the transactions of records in a row, as [`encode`] has written them.
+/// Returns the transactions of consecutive records that [`encode`] has written.
 pub fn decoded(mut records: &[u8]) -> impl Iterator<Item = Transaction<'_>> {
     let next = move || {
         let record = first(records)?;
@@ -67,8 +69,8 @@ pub fn decoded(mut records: &[u8]) -> impl Iterator<Item = Transaction<'_>> {
     std::iter::from_fn(next).filter_map(decode)
 }
 
-/// Returns the first record of `bytes`, with its length and checksum. Returns `None` if the bytes
-/// do not begin with a whole record.
+/// Returns the bytes of the first record in `bytes`, including its length and checksum. Returns
+/// `None` if `bytes` does not begin with a whole record.
 pub(super) fn first(bytes: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(u32_at(bytes, 0)).ok()?;
     bytes.get(..length).filter(|record| record.len() >= TEXTS_AT)
@@ -78,18 +80,19 @@ pub(super) fn time(record: &[u8]) -> u64 {
     u64_at(record, FRAME)
 }
 
-/// Writes the checksum of a record for the block with this number.
+/// Writes the checksum into a record that belongs in block number `block`. The checksum also covers
+/// this number.
 pub(super) fn seal(record: &mut [u8], block: u64) {
     let sum = checksum(record, block);
     record[4..FRAME].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Returns whether the record is whole and belongs to the block with this number.
+/// Returns whether the record's checksum is correct for block number `block`.
 pub(super) fn is_sealed(record: &[u8], block: u64) -> bool {
     u32_at(record, 4) == checksum(record, block)
 }
 
-/// Returns the checksum: the low half of the hash.
+/// Returns the checksum of a record in block number `block`: the low half of a hash.
 fn checksum(record: &[u8], block: u64) -> u32 {
     (xxh3_64_with_seed(&record[FRAME..], block) & u64::from(u32::MAX)) as u32
 }

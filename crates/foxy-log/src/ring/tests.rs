@@ -1,4 +1,5 @@
-//! Tests rings: several rounds, torn blocks, several writers, and searches by time.
+//! Tests rings (log files of fixed size): writers that overwrite old blocks, torn blocks, several
+//! writers at once, and searches by time.
 
 use super::reader::{Follower, Ring};
 use super::record::encode;

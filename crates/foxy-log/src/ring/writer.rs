@@ -5,18 +5,20 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A writer of a ring. It writes each block from its beginning to its end.
+/// Writes a ring (log file of fixed size). The writer fills each of its blocks from start to end.
 #[derive(Debug)]
 pub struct RingWriter {
     file: File,
     geometry: Geometry,
-    /// The block that the writer fills, and the number of its bytes in the file.
+    /// The head of the block that the writer fills, and the number of bytes that the block already
+    /// has in the file.
     block: Option<(BlockHead, usize)>,
 }
 
 impl RingWriter {
-    /// Opens a ring of about `size` bytes, at least [`super::MIN_SIZE`]. The file must be open for
-    /// reading and writing. Empties the file if it is not a ring of this size.
+    /// Opens a ring of about `size` bytes, but of at least [`super::MIN_SIZE`]. The file must be
+    /// open for reading and writing. If the file is not a ring of this size, makes it an empty
+    /// ring.
     pub fn open(file: File, size: u64) -> io::Result<Self> {
         let geometry = Geometry::of_size(size);
         file.lock()?;
@@ -25,8 +27,8 @@ impl RingWriter {
         prepared.map(|()| Self { file, geometry, block: None })
     }
 
-    /// Appends records in the order of their times. `records` has whole records, as
-    /// [`record::encode`] makes them.
+    /// Appends `records` to the ring. They must be whole records from [`record::encode`], in the
+    /// order of their times.
     pub fn append(&mut self, mut records: &[u8]) -> io::Result<()> {
         let mut pending = Vec::new();
         while let Some(next) = record::first(records) {
@@ -52,8 +54,8 @@ impl RingWriter {
         self.flush(&mut pending)
     }
 
-    /// Writes the pending records after the current block's records, and then the head of the
-    /// block.
+    /// Writes the pending records into the current block, after the records that are already there.
+    /// Then writes the head of the block.
     fn flush(&mut self, pending: &mut Vec<u8>) -> io::Result<()> {
         let Some((block, used)) = &mut self.block else { return Ok(()) };
         if pending.is_empty() {
@@ -66,8 +68,8 @@ impl RingWriter {
         self.file.write_all_at(&block.encode(), position)
     }
 
-    /// Takes the next block of the file. Other processes then take later blocks. Writes the head of
-    /// the file again if somebody has emptied the file.
+    /// Reserves the next block of the file for this writer, so that other processes take later
+    /// blocks. If somebody has emptied the file, also writes the file's head again.
     fn begin_block(&mut self, time: u64) -> io::Result<BlockHead> {
         self.file.lock()?;
         let head = ensure_head(&self.file, self.geometry);
