@@ -21,7 +21,7 @@ use x509_parser::parse_x509_certificate;
 /// be slow.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// Validity of a host's certificate. Certificates in memory are replaced before they expire.
+/// Lifetime of a host's certificate. Certificates in memory are replaced before they expire.
 pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
 
 /// Longest common name in bytes (RFC 5280, ub-common-name).

@@ -130,8 +130,8 @@ impl Steady {
         }
     }
 
-    /// Moves the steady clock forward to `at`, never back. `civil` and `monotonic` are readings of
-    /// now.
+    /// Moves the steady clock forward to `at`, never back. `civil` and `monotonic` are the current
+    /// readings of the wall clock and the monotonic clock.
     fn resume(&self, at: WallTime, civil: WallTime, monotonic: Instant) {
         self.at(civil, monotonic);
         self.ahead.fetch_max(at.0.saturating_sub(millis(monotonic)), Ordering::AcqRel);

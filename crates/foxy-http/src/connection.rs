@@ -31,7 +31,8 @@ pub enum CloseReason {
 }
 
 impl Persistence {
-    /// Returns the persistence that a message requests (RFC 9112 §9.3).
+    /// Returns whether the connection stays open after a message, from its version and its
+    /// Connection header (RFC 9112 §9.3).
     pub fn of(version: Version, headers: &Headers) -> Self {
         let (mut close, mut keep_alive) = (false, false);
         for option in headers.tokens("connection") {

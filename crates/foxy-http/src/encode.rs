@@ -86,8 +86,8 @@ pub fn end_of_head(out: &mut impl BufMut) {
     out.put_slice(CRLF);
 }
 
-/// The size line before a chunk's data, without an allocation. A vectored write sends this line,
-/// the data, and [`CRLF`].
+/// The size line that precedes a chunk's data. Stores the line without an allocation. A vectored
+/// write sends this line, the data, and [`CRLF`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
     text: [u8; 18],

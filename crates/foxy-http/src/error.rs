@@ -24,18 +24,19 @@ macro_rules! decode_errors {
 }
 
 decode_errors! {
-    /// The limit is [`crate::Limits::head`].
+    /// [`crate::Limits::head`] sets the largest size of a head.
     HeadTooLarge = "the head is larger than allowed",
-    /// The limit is [`crate::Limits::request_line`].
+    /// [`crate::Limits::request_line`] sets the largest length of a request line.
     RequestLineTooLong = "the request line is longer than allowed",
-    /// The limit is [`crate::Limits::headers`].
+    /// [`crate::Limits::headers`] sets the largest number of header lines.
     TooManyHeaders = "the head has more header lines than allowed",
-    /// RFC 9112 §2.2. Two parsers may split such lines differently.
+    /// RFC 9112 §2.2 permits parsers to accept LF alone. But two parsers may then split the lines
+    /// differently.
     BareLineFeed = "a line ends in LF alone; CRLF is required",
     /// RFC 9112 §2.2 requires LF after CR.
     BareCarriageReturn = "a CR is not followed by LF",
     NulByte = "the header section has a NUL byte",
-    /// RFC 9112 §5.2. Folds are refused in requests, in trailers and before the first header.
+    /// Folds (RFC 9112 §5.2) are refused in requests, in trailers and before the first header.
     ObsoleteFold = "a header line starts with a blank (obsolete line folding)",
     InvalidRequestLine = "the request line is not `method target HTTP/1.1`",
     OtherProtocol = "the first line belongs to another protocol than HTTP",
@@ -48,42 +49,43 @@ decode_errors! {
     UnsupportedVersion = "the version is neither HTTP/1.0 nor HTTP/1.1",
     InvalidHeaderName = "a header name is not a token directly followed by a colon",
     InvalidHeaderValue = "a header value has a control byte",
-    /// RFC 9112 §3.2 requires Host.
+    /// RFC 9112 §3.2 requires Host in every HTTP/1.1 request.
     MissingHost = "an HTTP/1.1 request needs a Host header",
-    /// RFC 9112 §3.2 forbids a second Host.
+    /// RFC 9112 §3.2 forbids a second Host in a request.
     RepeatedHost = "the request has more than one Host header",
     /// RFC 9112 §3.2 defines the value of Host.
     InvalidHost = "Host is not `host` or `host:port`",
-    /// RFC 9113 §8.2.2 forbids these fields.
+    /// RFC 9113 §8.2.2 forbids the fields of HTTP/1.1 connections in HTTP/2.
     ConnectionField = "a field for HTTP/1.1 connections came over HTTP/2",
-    /// RFC 9113 §8.3.1 requires equal values.
+    /// RFC 9113 §8.3.1 requires that Host equals `:authority`.
     HostDiffers = "Host differs from :authority",
-    /// RFC 9112 §6.1 warns of request smuggling.
+    /// RFC 9112 §6.1 warns that a message with Content-Length and Transfer-Encoding may be request
+    /// smuggling.
     LengthAndTransferEncoding = "both Content-Length and Transfer-Encoding are given",
-    /// A number of 2^64 or more is refused too.
+    /// A Content-Length of 2^64 or more is refused too.
     InvalidContentLength = "Content-Length is not a plain decimal number",
-    /// In a response, only differing values are an error.
+    /// In a response, repeated Content-Length lines are an error only if they differ.
     RepeatedContentLength = "Content-Length is given more than once",
-    /// RFC 9112 §6.1 treats the framing of such a message as faulty.
+    /// RFC 9112 §6.1 treats the framing of an HTTP/1.0 message with Transfer-Encoding as faulty.
     TransferEncodingInHttp10 = "Transfer-Encoding is not allowed in HTTP/1.0",
-    /// RFC 9112 §7 forbids this.
+    /// RFC 9112 §7 forbids a second chunked coding.
     RepeatedChunked = "Transfer-Encoding names chunked more than once",
     /// RFC 9112 §6.1 requires chunked as the last coding of a request.
     ChunkedNotLast = "Transfer-Encoding does not end in chunked",
     UnsupportedTransferCoding = "Transfer-Encoding names a coding besides chunked",
-    /// RFC 9110 §9.3.6 gives such content no meaning. One parser would read a body, another would
-    /// read tunnel bytes.
+    /// RFC 9110 §9.3.6 gives the content of a CONNECT no meaning. One parser would read a body,
+    /// another would read tunnel bytes.
     ConnectWithContent = "a CONNECT must have no content",
     InvalidChunkSize = "a chunk size is not a 64-bit hexadecimal number",
     InvalidChunkLine = "a chunk line has a forbidden byte or does not end in CRLF",
-    /// The limit is [`crate::Limits::chunk_extensions`].
+    /// [`crate::Limits::chunk_extensions`] sets the largest size of the chunk extensions.
     ChunkExtensionsTooLarge = "the chunk extensions are larger than allowed",
     InvalidChunkEnd = "chunk data is not followed by CRLF",
-    /// The limit is [`crate::Limits::trailers`].
+    /// [`crate::Limits::trailers`] sets the largest size of a trailer section.
     TrailersTooLarge = "the trailer section is larger than allowed",
     UnexpectedResponse = "response bytes came with no request waiting for them",
     UnexpectedSwitch = "a 101 response answered a request without Upgrade",
-    /// The limit is [`crate::Limits::interim_responses`].
+    /// [`crate::Limits::interim_responses`] sets the largest number of 1xx responses.
     TooManyInterimResponses = "the server sent more 1xx responses than allowed",
     TruncatedHead = "the connection closed within a head",
     TruncatedBody = "the connection closed before the body was complete",

@@ -169,8 +169,8 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// Whether the headers already describe `length`. Returns true if `length` needs no framing header
-/// and the headers contain no framing header.
+/// Whether the headers already describe `length`, the framing of the body. Returns true if `length`
+/// needs no framing header and the headers contain no framing header.
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
     let needs_none =
         matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);

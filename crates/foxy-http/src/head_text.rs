@@ -88,8 +88,9 @@ impl HeadText {
 }
 
 impl ResponseHead {
-    /// Writes this head without its final empty line. Also returns a copy of the head that points
-    /// into this new text and shares nothing with the received bytes. Panics like [`status_line`].
+    /// Encodes this head without its final empty line. Also returns a copy of the head whose lines
+    /// point into the encoded bytes. The copy shares nothing with the received bytes. Panics like
+    /// [`status_line`].
     pub fn written(&self) -> (Bytes, Self) {
         const REASON_START: usize = "HTTP/1.1 200 ".len();
         let reason_end = REASON_START + self.reason.len();

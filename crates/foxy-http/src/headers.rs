@@ -267,8 +267,8 @@ impl Field {
     }
 }
 
-/// A summary of a name in 32 bits that ignores case. A look-up compares summaries first, and whole
-/// names only if the summaries are equal.
+/// A summary of a name in 32 bits: its length, first byte and last byte, without case. A look-up
+/// compares summaries first, and whole names only if the summaries are equal.
 fn tag(name: &[u8]) -> u32 {
     match name {
         [first, .., last] => {

@@ -8,18 +8,20 @@ use crate::error::DecodeError;
 /// Limits of a decoder, with sizes in bytes. The caller enforces timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes of a head: first line, header lines and the empty line. At most `u32::MAX`.
+    /// Largest number of bytes in a head: first line, header lines and the empty line. At most
+    /// `u32::MAX`.
     pub head: usize,
-    /// Most bytes of a request's first line with its CRLF. RFC 9112 §3 asks for at least 8000.
+    /// Largest number of bytes in a request's first line with its CRLF. RFC 9112 §3 asks for a
+    /// limit of at least 8000.
     pub request_line: usize,
-    /// Most header lines in a head, and most trailer lines in a trailer section.
+    /// Largest number of header lines in a head, and of trailer lines in a trailer section.
     pub headers: usize,
-    /// Most bytes of all chunk extensions of a body together. The extensions of a single chunk have
-    /// the same limit. The decoder skips extensions and never forwards them.
+    /// Largest number of bytes in all chunk extensions of a body together. The extensions of a
+    /// single chunk have the same limit. The decoder skips extensions and never forwards them.
     pub chunk_extensions: usize,
-    /// Most bytes of a trailer section with its empty line. At most `u32::MAX`.
+    /// Largest number of bytes in a trailer section with its empty line. At most `u32::MAX`.
     pub trailers: usize,
-    /// Most 1xx responses before the final response.
+    /// Largest number of 1xx responses before the final response.
     pub interim_responses: usize,
 }
 
@@ -36,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// The lines that a header section may have.
+/// The rules for one header section: its limits, its first line, and the treatment of folds.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionRules {
     /// Limit of the section in bytes, including the empty line. A longer section causes the error

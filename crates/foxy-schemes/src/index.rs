@@ -202,8 +202,8 @@ impl Index {
             .take_while(move |&id| self.get(id).end_slot() > from)
     }
 
-    /// Returns the array of entries, including vacant places. An index stays valid between calls,
-    /// so a caller can walk through the array in several steps.
+    /// Returns the array of entries, including vacant places. Entries never move in the array, so a
+    /// caller can walk through it in several steps.
     pub fn slab(&self) -> &[Entry] {
         &self.slab
     }

@@ -1,5 +1,5 @@
 //! The settings of a storage scheme. [`StoreSettings`] has the settings that every store has. The
-//! others apply to some schemes only.
+//! other settings apply to some schemes only.
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;

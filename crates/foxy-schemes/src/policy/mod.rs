@@ -27,9 +27,9 @@ pub trait Policy: Send {
     /// is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
-    /// Adds an entry to a cache in miniature, which has a sample of the entries of a whole cache.
-    /// `size` is the size of the entry in bytes, and `charged` the bytes that it takes in the
-    /// miniature. A policy that compares sizes implements this function.
+    /// Adds an entry to a miniature: a small simulated cache with a sample of the entries of a real
+    /// cache. `size` is the real size of the entry in bytes. `charged` is the number of bytes that
+    /// the entry takes in the miniature. A policy that compares sizes implements this function.
     fn insert_sampled(&mut self, entry: u32, key_hash: u64, _size: u64, charged: u64) {
         self.insert(entry, key_hash, charged);
     }

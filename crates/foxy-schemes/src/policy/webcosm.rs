@@ -10,14 +10,16 @@ use std::collections::VecDeque;
 
 /// Probation, the queue of large new entries, has 1/`PROBATION_SHARE` of the space.
 const PROBATION_SHARE: u64 = 8;
-/// The policy may keep 1/`BASE_SHARE` of the bytes that it examines, even without hits.
+/// The policy examines entries for eviction. It may keep 1/`BASE_SHARE` of the examined bytes, even
+/// without hits.
 const BASE_SHARE: u64 = 32;
-/// After a hit of n bytes, the policy may keep n/`HIT_BYTES_PER_KEPT` more bytes.
+/// After a hit on an entry of n bytes, the policy may keep n/`HIT_BYTES_PER_KEPT` more bytes.
 const HIT_BYTES_PER_KEPT: u64 = 4;
-/// The unused allowance to keep bytes has at most 1/`ALLOWANCE_SHARE` of the space.
+/// The allowance is the number of bytes that the policy may keep instead of evicting them. It grows
+/// to at most 1/`ALLOWANCE_SHARE` of the cache's space.
 const ALLOWANCE_SHARE: u64 = 256;
 /// The ghost (hashes of recently evicted entries) remembers one entry for each 128 KiB of the
-/// space.
+/// cache's space.
 const GHOST_BYTES: u64 = 128 << 10;
 const MIN_GHOST_ENTRIES: u64 = 8;
 /// The result of `WorthSlot::share` for an entry that takes its full size in the cache.
@@ -33,9 +35,9 @@ struct WorthSlot {
 }
 
 impl WorthSlot {
-    /// Returns the share of its size that this entry takes, in units of `1/UNIT`. In a miniature (a
-    /// simulated cache), an entry that takes half of its size stands for half as many entries as
-    /// others do.
+    /// Returns which part of its size this entry takes in the cache, in units of `1/UNIT`. An entry
+    /// of a miniature (a small simulated cache) may take only a part of its size. Sums and means
+    /// then count it as this part of an entry.
     fn share(&self) -> u64 {
         (u128::from(self.charged.max(1)) * u128::from(UNIT) / u128::from(self.size.max(1))) as u64
     }
@@ -50,11 +52,12 @@ pub(super) struct Webcosm {
     capacity: u64,
     /// Whether the cache was ever full. Until then, all new entries enter the main queue.
     was_full: bool,
-    /// Quarters of bytes that may still be kept. A large entry can make the number negative.
+    /// The allowance: number of bytes that may still be kept, counted in quarters of a byte. A
+    /// large entry can make the number negative.
     allowance: i128,
-    /// The sum of the shares of all entries.
+    /// The sum of `WorthSlot::share` over all entries.
     shares: u128,
-    /// The sum of the products of share and size.
+    /// The sum of `WorthSlot::share` times size in bytes over all entries.
     weighted_sizes: u128,
     ghost: RecentlyEvicted,
     /// The last entry that `victim` returned.
@@ -105,8 +108,8 @@ impl Webcosm {
         }
     }
 
-    /// Returns the oldest entry of probation if probation has more than its share, otherwise of the
-    /// main queue.
+    /// Returns the oldest entry of probation if probation has more than 1/`PROBATION_SHARE` of the
+    /// space. Otherwise returns the oldest entry of the main queue.
     fn oldest(&self) -> Option<u32> {
         let is_over = self.probation_bytes > self.capacity / PROBATION_SHARE;
         let probation = self.probation.coldest();
@@ -199,12 +202,13 @@ impl Policy for Webcosm {
     }
 }
 
-/// The ghost: hashes of entries that probation evicted. Each takes its share of the limit.
+/// The ghost: hashes of entries that probation evicted. Each hash has the `WorthSlot::share` of its
+/// entry, and the sum of these shares is at most `limit`.
 struct RecentlyEvicted {
-    /// Hashes with their shares and numbers, oldest first. A hash that was taken stays until it is
-    /// the oldest.
+    /// The hashes with their shares and sequence numbers, oldest first. A hash that `take` removed
+    /// stays here until it is the oldest.
     queue: VecDeque<(u64, u64, u64)>,
-    /// The hashes that were not taken, with the number of their place in `queue`.
+    /// The hashes that `take` has not removed, each with its sequence number in `queue`.
     known: HashTable<(u64, u64)>,
     shares: u64,
     limit: u64,
@@ -233,7 +237,7 @@ impl RecentlyEvicted {
         }
     }
 
-    /// Removes a hash. Returns whether it was known.
+    /// Removes a hash from the ghost. Returns whether the ghost contained it.
     fn take(&mut self, key_hash: u64) -> bool {
         let found = self.known.find_entry(key_hash, |known| known.0 == key_hash);
         found.map(|found| found.remove()).is_ok()

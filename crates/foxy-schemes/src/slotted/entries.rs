@@ -152,7 +152,8 @@ impl Entries {
         }
     }
 
-    /// Frees the place of an entry in the array. No write in flight may contain the entry.
+    /// Frees the place of an entry in the array, and returns the record's slots on disk. No write
+    /// in flight may contain the entry.
     pub fn vacate(&mut self, id: EntryId) -> Pieces {
         let entry = &mut self.slab.0[id as usize];
         assert!(

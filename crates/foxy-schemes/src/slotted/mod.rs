@@ -1,8 +1,9 @@
 //! The storage schemes that keep many records in one file (STREAM, BUDDY, coss and others). They
 //! come from the WebCoSM paper (paper 001 in docs/figures.md), from Squid and from Squid-M. A file
 //! consists of slots of 512 bytes, and the index is in memory. A [`Plan`] defines each scheme: its
-//! layout (which slots a record takes), and the order of writes and reads. This file contains the
-//! state and passes events on. `fill`, `hits`, `open` and `close` contain the operations.
+//! layout (which slots a record takes), and the order of writes and reads. This module contains the
+//! state and passes each event to the module that handles it. `fill`, `hits`, `open` and `close`
+//! contain the operations.
 //!
 //! These schemes keep records only over a clean stop. Closing writes the index with the store's
 //! generation, a number in the superblock. An opening raises the generation on disk before it

@@ -23,9 +23,10 @@ pub enum WriteOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,
-    /// Several reads start together, sorted by disk place. [`SchemeSettings`] says how many.
+    /// Several reads start together, sorted by disk place. [`SchemeSettings::read_batch`] is the
+    /// number of reads.
     ///
-    /// [`SchemeSettings`]: crate::SchemeSettings
+    /// [`SchemeSettings::read_batch`]: crate::SchemeSettings::read_batch
     Batched,
 }
 

@@ -41,7 +41,8 @@ impl Prefetch {
         self.limit > 0
     }
 
-    /// Keeps a prefetched record in memory. Returns how many older records were dropped for it.
+    /// Keeps a prefetched record in memory. Returns how many older records were dropped to make
+    /// space.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();

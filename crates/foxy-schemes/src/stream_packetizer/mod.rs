@@ -1,8 +1,8 @@
 //! The storage scheme STREAM-PACKETIZER of the WebCoSM paper (paper 001 in docs/figures.md),
 //! extended with recovery after a crash. The store is one preallocated file with records in
 //! 512-byte slots. A page buffer collects records. One write puts the buffer into the next free run
-//! of pages. After the end of the file, the search continues at the start. This file contains the
-//! state and passes events on. The other files contain the operations.
+//! of pages. After the end of the file, the search continues at the start. This module contains the
+//! state and passes each event to the module that handles it.
 //!
 //! A get never returns wrong content, not even after a crash. A put of a key with older records on
 //! disk first waits for a tombstone. This durable entry of the forget journal makes the older

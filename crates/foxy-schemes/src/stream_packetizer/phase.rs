@@ -1,4 +1,4 @@
-//! The phases of a store, and the allowed transitions between them.
+//! The phases of a store, from opening to closed, and the allowed transitions between phases.
 
 use foxy_store::one_file::lifecycle;
 use foxy_store::status::StoreStatus;
@@ -6,18 +6,19 @@ use foxy_store::status::StoreStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// Opens or creates the file, and reads its superblocks.
+    /// The store opens or creates its file, and reads the superblocks.
     Opening,
     ReadingJournal,
     ReadingCheckpoint,
-    /// Switches the forget journal to its other half, and makes this opening durable.
+    /// The store switches the forget journal to its other half, and makes this opening durable.
     Switching,
-    /// Makes a new superblock durable, for an empty store.
+    /// The store makes the superblock of an empty store durable.
     Formatting,
-    /// Reads the headers of all records. Meanwhile serves the records that the checkpoint lists.
+    /// The store reads the headers of all records. Meanwhile it serves the records that the
+    /// checkpoint lists.
     Scanning,
     Serving,
-    /// Writes the buffers and a last checkpoint.
+    /// The store writes its buffers and a last checkpoint.
     Closing,
     Closed,
     Unusable,

@@ -13,7 +13,7 @@ use foxy_store::contract::{Outbox, Ticket};
 use foxy_store::one_file::io_sequence::{Advance, IoStep};
 use foxy_store::one_file::superblock::Superblock;
 
-/// The purpose of a sequence, with the values that its last step needs.
+/// The purpose of a sequence of writes and syncs, with the values that its last step needs.
 pub enum After {
     Formatted(Superblock),
     Switched(Superblock),

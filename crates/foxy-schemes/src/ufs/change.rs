@@ -1,8 +1,8 @@
 //! Handles puts and removals, here called changes. Each key has at most one change in progress.
 //! Later changes of the key wait in order. A put writes its file, and a get then finds the record.
-//! If the key is new or the store has no ledger, the put is answered after this write. After any
-//! other put, a crash could bring back an older record of the key. So that put is answered after
-//! the ledger, which makes the older record invalid, is synced.
+//! If the key is new or the store has no ledger (list of valid record files), the put is answered
+//! after this write. After any other put, a crash could bring back an older record of the key. So
+//! that put is answered after the ledger, which makes the older record invalid, is synced.
 
 use super::index::{FileRecord, State, disk_bytes, file_bytes};
 use super::mapping::FileLocation;

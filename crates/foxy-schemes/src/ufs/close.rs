@@ -1,6 +1,7 @@
-//! Closes a store after all pending operations. A store without a ledger then writes its snapshot,
-//! a copy of the index. A store with a ledger writes and syncs the last changes of the ledger. The
-//! files of records are not synced, because every get verifies a checksum.
+//! Closes a store after all pending operations. A ledger is a list of valid record files. A store
+//! with a ledger writes and syncs the last changes of the ledger. A store without a ledger writes
+//! its snapshot, a copy of the index. The files of records are not synced, because every get
+//! verifies a checksum.
 
 use super::snapshot::{self, ListedFile};
 use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};

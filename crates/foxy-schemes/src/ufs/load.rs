@@ -1,7 +1,7 @@
-//! Opens a ufs store without a ledger, which keeps its records only over a clean stop. The snapshot
-//! (a copy of the index) names the generation of the store. It is trusted only if the superblock
-//! has the same generation. The opening then raises the generation on disk before it serves, so the
-//! same snapshot is never trusted again.
+//! Opens a ufs store that has no ledger (list of valid record files), so that it keeps its records
+//! only over a clean stop. The snapshot (a copy of the index) names the generation of the store. It
+//! is trusted only if the superblock has the same generation. The opening then raises the
+//! generation on disk before it serves, so the same snapshot is never trusted again.
 
 use super::index::disk_bytes;
 use super::scan::PUT_BITS;

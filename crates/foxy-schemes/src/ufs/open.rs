@@ -1,7 +1,8 @@
 //! Opens a ufs store. Reads the superblock of the ledger's file, or creates the file in a folder
-//! without a store. A store with a ledger reads the ledger, then scans the files of records. A
-//! store without a ledger reads the snapshot of the last clean stop. It makes this snapshot durably
-//! invalid before it serves. Opening never writes to a file or folder of another program.
+//! without a store. A store with a ledger (list of valid record files) reads the ledger, then scans
+//! the files of records. A store without a ledger reads the snapshot of the last clean stop. It
+//! makes this snapshot durably invalid before it serves. Opening never writes to a file or folder
+//! of another program.
 //!
 //! If the last process was killed before a sync, the ledger may be readable only from the system's
 //! cache. So the opening first writes each block again to the page from which it was read, and

@@ -82,7 +82,7 @@ impl DirectoryScan {
 
     /// Keeps one file per file number: the newest record, or an invalid file if there is no record.
     /// Deletes other files with this number, which can return in another directory after a power
-    /// failure. Also deletes files whose number is `taken`.
+    /// failure. Also deletes files for whose number `taken` returns true.
     fn drop_duplicates(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();

@@ -292,8 +292,9 @@ impl Model for WTinyLfu {
     }
 }
 
-/// A model of the rules of webcosm: two lists from oldest to newest. `frequency` has the uses. The
-/// ghost has at most eight places. A hash that was taken leaves its place empty.
+/// A model of the rules of webcosm: two lists from oldest to newest. `frequency` contains the use
+/// counts. The ghost list has at most eight places. A hash that was taken from this list leaves its
+/// place empty.
 #[derive(Default)]
 struct Webcosm {
     main: Vec<Item>,

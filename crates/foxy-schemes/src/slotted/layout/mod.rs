@@ -26,7 +26,8 @@ pub struct LayoutFile {
     pub file: u64,
     /// Number of slots (512 bytes each) in the file.
     pub slots: u32,
-    /// The slot at which the search for a new record's slots begins.
+    /// The slot at which the search for the next record's slots begins. `None` if new records go to
+    /// other files, or into any free place of this file.
     pub head: Option<u32>,
 }
 
