@@ -115,7 +115,7 @@ pub struct RequestControl {
     /// The client requires validation. `Pragma: no-cache` sets this field if the request has no
     /// Cache-Control.
     pub no_cache: bool,
-    /// The response must not be stored.
+    /// The client forbids the cache to store the request or its response.
     pub no_store: bool,
     /// The client wants only a stored response, so the cache must not ask the origin.
     pub only_if_cached: bool,
@@ -260,8 +260,8 @@ fn targeted(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
     Some(control)
 }
 
-/// Returns the seconds of an Integer. A value of another type counts as 0, so that the response is
-/// stale.
+/// Returns the number of seconds in a value of type Integer. A value of another type counts as 0,
+/// so that the response is stale.
 fn integer_seconds(value: &ListEntry) -> u64 {
     let ListEntry::Item(item) = value else { return 0 };
     let BareItem::Integer(number) = item.bare_item else { return 0 };

@@ -1,6 +1,6 @@
-//! Content codings, such as gzip, that the proxy applies itself (RFC 9110 §8.4). The rules choose
-//! the coding that the client prefers (§12.5.3), the responses to code, and the fields of a coded
-//! response.
+//! Content codings, such as gzip, that the proxy applies itself (RFC 9110 §8.4). This module
+//! chooses the responses to compress and the coding that the client prefers (§12.5.3). It also
+//! determines the header fields of a compressed response.
 
 mod media_range;
 mod negotiation;
@@ -45,7 +45,7 @@ impl fmt::Display for Coding {
     }
 }
 
-/// A text that names no coding.
+/// The error for a text that is not the name of a known coding. Contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCoding(String);
 
@@ -64,15 +64,15 @@ impl FromStr for Coding {
     }
 }
 
-/// The operator's choice of responses that the proxy codes.
+/// The operator's settings: which responses the proxy compresses, and with which codings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compression {
-    /// The codings that the proxy applies. If a client accepts several codings equally, the first
-    /// of them counts. An empty list means that the proxy codes nothing.
+    /// The codings that the proxy may apply. If a client accepts several of them equally, the proxy
+    /// applies the first in this list. If the list is empty, the proxy compresses nothing.
     pub codings: Vec<Coding>,
-    /// Size in bytes of the smallest body that is coded.
+    /// Size in bytes of the smallest body that the proxy compresses.
     pub least: u64,
-    /// The media types that are coded.
+    /// The media types that the proxy compresses.
     pub types: Vec<MediaRange>,
 }
 
@@ -89,22 +89,22 @@ pub enum NotCoded {
     Range,
     /// The coded form (such as gzip) is not stored yet.
     NotReady,
-    /// The coded form (such as gzip) is hardly smaller.
+    /// The coded form (such as gzip) is hardly smaller than the response without coding.
     NotSmaller,
     /// The response is private, so its size after compression could reveal a secret (BREACH).
     Private,
     /// The response sets a cookie, so its size after compression could reveal a secret (BREACH).
     SetsCookie,
-    /// The status is not 200.
+    /// The status of the response is not 200.
     Status,
     /// The body is smaller than the operator's limit.
     TooSmall,
-    /// The media type is not in the operator's list.
+    /// The media type of the response is not in the operator's list.
     Type,
 }
 
 impl NotCoded {
-    /// Returns a stable name for explanations.
+    /// Returns the name of the reason in explanations. It never changes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotAccepted => "coding-not-accepted",
@@ -121,7 +121,8 @@ impl NotCoded {
         }
     }
 
-    /// Returns the section of the standard or document that gives the rule.
+    /// Returns the place that describes the rule behind this reason: a section of an RFC, or a
+    /// document of foxy.
     pub const fn section(self) -> &'static str {
         match self {
             Self::NotAccepted => "RFC 9110 §12.5.3",
@@ -227,7 +228,8 @@ mod tests {
         Compression { codings: Coding::ALL.to_vec(), least: 100, types: types.to_vec() }
     }
 
-    /// The status, the fields and the length of a response, and the reason for no coding.
+    /// A test case: status, header fields and length of a response, and the expected reason not to
+    /// compress it.
     type Case<'a> = (u16, &'a [(&'a str, &'a str)], Option<u64>, Option<NotCoded>);
 
     #[test]

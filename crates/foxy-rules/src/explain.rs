@@ -9,8 +9,8 @@ use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
 use std::fmt;
 
-/// A step of the explanation: a rule for reuse and its result. Times are in seconds. `is_met` is
-/// true if the response satisfies the limit of the rule.
+/// A step of the explanation: a rule for reuse, and the result of applying this rule. Times are in
+/// seconds. `is_met` is true if the response satisfies the limit of the rule.
 #[expect(missing_docs, reason = "`Display` says what each step means")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the RFC section that has the rule.
+    /// Returns the RFC section that contains the rule of this step.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
@@ -253,7 +253,7 @@ pub enum LifetimeSource {
     MaxAge,
     /// The header field Expires.
     Expires,
-    /// The heuristic: a share of the time since Last-Modified.
+    /// A heuristic: a fraction of the time between Last-Modified and Date.
     Heuristic,
     /// The URL names a package file or has a digest of the content, so the content never changes.
     Package,

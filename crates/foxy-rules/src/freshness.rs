@@ -8,25 +8,27 @@ use foxy_base::WallTime;
 
 const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 
-/// The operator's settings where the RFCs leave a choice. Rules of the operator may set them for a
-/// response.
+/// The operator's settings where the RFCs leave a choice. The operator's rules can change these
+/// settings for single responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The role of the cache, which decides whether `CDN-Cache-Control` is read.
     pub role: Role,
-    /// Lifetime in seconds of a negative response (such as 404) without its own lifetime, as RFC
-    /// 9111 §4.2.2 allows. 0 means no lifetime.
+    /// Lifetime in seconds of a negative response (such as 404) that gives no lifetime itself, as
+    /// RFC 9111 §4.2.2 allows. 0 means no lifetime.
     pub negative_lifetime: u64,
     /// Whether a rule forbids storing the response.
     pub never_store: bool,
-    /// Whether a rule allows or forbids storing a response with Set-Cookie.
+    /// Whether a rule allows (true) or forbids (false) storing a response with Set-Cookie. `None`
+    /// means that no rule decides.
     pub store_set_cookie: Option<bool>,
     /// Shortest lifetime in seconds, set by a rule. Directives that forbid storing or demand
     /// validation still apply.
     pub fresh_at_least: Option<u64>,
     /// Longest lifetime in seconds, set by a rule.
     pub fresh_at_most: Option<u64>,
-    /// How a rule computes the lifetime of a response that gives no lifetime.
+    /// How a rule computes the lifetime of a response that gives no lifetime itself. `None` means
+    /// that no rule decides.
     pub heuristic: Option<Heuristic>,
     /// Time in seconds for which a rule permits stale responses during validation (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
@@ -39,10 +41,10 @@ pub struct Policy {
 pub struct Heuristic {
     /// Lifetime in seconds of a response without a modification time.
     pub at_least: u64,
-    /// Lifetime as a percentage of the time since the last modification. `None` means that every
-    /// response has the lifetime `at_least`.
+    /// Lifetime as a percentage of the time between the last modification and the response's Date.
+    /// `None` means that every response has the lifetime `at_least`.
     pub percent: Option<u32>,
-    /// Longest lifetime in seconds.
+    /// Longest lifetime in seconds that this rule gives.
     pub at_most: u64,
 }
 
@@ -68,8 +70,9 @@ impl From<Role> for Policy {
 }
 
 impl Policy {
-    /// Reads the directives of a response. Times in rules for stale responses replace the times in
-    /// the response. Directives that forbid stale responses still apply.
+    /// Reads the Cache-Control directives of a response. If the operator's rules give times for
+    /// stale responses, these times replace the times in the response. Directives that forbid stale
+    /// responses still apply.
     pub fn control(self, response: &(impl Fields + ?Sized)) -> ResponseControl {
         let mut control = ResponseControl::for_role(response, self.role);
         control.stale_while_revalidate =
@@ -90,10 +93,10 @@ const fn is_negative(status: u16) -> bool {
 pub enum Lifetime {
     /// The lifetime in seconds, from `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// The lifetime in seconds, from a heuristic (RFC 9111 §4.2.2). A rule's [`Heuristic`] comes
-    /// first. Otherwise the lifetime is a tenth of the time from Last-Modified to Date, at most a
-    /// day. A URL with a digest of its content, or a package file without Last-Modified, gets a
-    /// day.
+    /// The lifetime in seconds, from a heuristic (RFC 9111 §4.2.2). If a rule of the operator has a
+    /// [`Heuristic`], it decides. Otherwise the lifetime is a tenth of the time from Last-Modified
+    /// to Date, at most a day. A URL with a digest of its content, or a package file without
+    /// Last-Modified, gets a day.
     Heuristic(u64),
     /// The operator's lifetime for negative responses, in seconds (RFC 9111 §4.2.2).
     Negative(u64),

@@ -27,8 +27,8 @@ const ENDINGS: [&[u8]; 22] = [
     b".msi",
 ];
 
-/// The digest algorithms in URLs of apt archives and container registries, each with the number of
-/// hexadecimal digits of a digest.
+/// The digest algorithms that occur in URLs of apt archives and container registries. Each has the
+/// number of hexadecimal digits of its digest.
 const DIGESTS: [(&[u8], usize); 4] =
     [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
 

@@ -1,6 +1,6 @@
-//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): the bytes that a 206 contains, and the parts
-//! that can be combined. Also decides whether the origin's answer to a request for a slice (a part
-//! at a fixed position of an object) can be used.
+//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes a 206 contains, and which parts can
+//! be combined. Also decides whether the origin's answer to a request for a slice (a part at a
+//! fixed position of an object) can be used.
 
 use crate::fields::Fields;
 use crate::range::{Span, strong_date};
@@ -89,17 +89,17 @@ pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
 /// The result of checking an origin's answer to a request for one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceAnswer {
-    /// The requested slice, which may be shorter at the end of the object.
+    /// The answer is the requested slice, which may be shorter at the end of the object.
     Slice(Part),
     /// The object has changed: the slice belongs to a different version than the slices fetched
     /// before.
     Changed,
     /// The object ends before the requested slice.
     Unsatisfiable,
-    /// An answer with a status other than 206 and 416, such as the whole object, a redirect or an
-    /// error.
+    /// The answer has a status other than 206 and 416. It is the whole object, a redirect or an
+    /// error, for example.
     Other,
-    /// A 206 that does not contain the requested slice.
+    /// The answer is a 206 that does not contain the requested slice.
     Unusable(UnusableSlice),
 }
 

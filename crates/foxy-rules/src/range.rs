@@ -53,16 +53,16 @@ pub enum RangeAnswer {
 /// A range in a Range header, for a body whose length is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// A range from first to last byte. For a range to the end of the body, the last byte is
+    /// A range from a first to a last byte. For a range to the end of the body, the last byte is
     /// `u64::MAX`.
     Span(Span),
-    /// The last bytes of the body. The number says how many.
+    /// The last bytes of the body. Contains the number of these bytes.
     Suffix(u64),
 }
 
 impl RangeSpec {
     /// Returns the part of the range that is within a body of `length` bytes. Returns `None` if no
-    /// byte is.
+    /// byte of the range is within the body.
     pub fn within(self, length: u64) -> Option<Span> {
         let (first, last) = match self {
             Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
@@ -170,7 +170,7 @@ fn merged(spans: Vec<Span>) -> Vec<Span> {
 /// §17.15 and the OBR attack (Li et al., "CDN Backfired", DSN 2020).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamRange {
-    /// Send no Range header.
+    /// Send no Range header, and so request the whole object.
     Whole,
     /// Send a Range header with one range.
     One(RangeSpec),

@@ -67,8 +67,8 @@ impl Failure {
     }
 }
 
-/// Longest staleness in seconds that is permitted while the origin is unreachable, if
-/// `stale-if-error` is absent. One week.
+/// Longest staleness in seconds (one week) that is permitted while the origin is unreachable. A
+/// `stale-if-error` directive replaces this limit.
 pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
 /// The reason why a stored response must be validated before it may answer.

@@ -12,7 +12,7 @@ use foxy_base::WallTime;
 pub enum Storability {
     /// The response may be stored.
     Store,
-    /// The response may not be stored, or would never be reused.
+    /// The response must not be stored, or would never be reused.
     DoNotStore(NotStoredReason),
 }
 
@@ -130,9 +130,9 @@ fn equals_get(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> 
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
-/// Returns a reason if the response could never answer a request, because it has neither a lifetime
-/// nor a validator. RFC 9111 §3 demands public, Expires, max-age, s-maxage, or a heuristically
-/// cacheable status.
+/// Returns the reason for not storing a response that has neither a lifetime nor a validator. Such
+/// a response could never answer a request. RFC 9111 §3 demands public, Expires, max-age, s-maxage,
+/// or a heuristically cacheable status.
 fn freshness_refusal(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -208,8 +208,8 @@ impl NotStoredReason {
         }
     }
 
-    /// Returns the RFC section that forbids to store the response. If an operator's rule forbids
-    /// it, returns the document that describes these rules.
+    /// Returns the RFC section that forbids storing the response. If a rule of the operator forbids
+    /// it, returns the document that describes such rules.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule => "docs/configuration.md",

@@ -114,7 +114,7 @@ impl<'a> Validators<'a> {
         Self { etag: stored.single("etag"), last_modified: stored.single("last-modified") }
     }
 
-    /// Returns whether the response has no validator, so that it cannot be validated.
+    /// Returns whether the stored response has no validator, so that the origin cannot validate it.
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
@@ -138,9 +138,10 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
     }
 }
 
-/// Returns whether a field of a 304, or of a response to HEAD that updates the stored response,
-/// replaces the stored field (RFC 9111 §3.2). Fields about the connection, the framing and the
-/// stored bytes do not. Vary does not either, because the secondary key depends on the stored Vary.
+/// Returns whether a field of `answer` replaces the field of the stored response (RFC 9111 §3.2).
+/// The answer is a 304, or a response to HEAD that updates the stored response. Fields about the
+/// connection, the framing and the stored bytes are not replaced. Vary is not replaced either,
+/// because the secondary key depends on the stored Vary.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

@@ -1,5 +1,5 @@
-//! Media types that the operator lists: `text/css`, all of `text/*`, or all that end with a suffix
-//! (`*+json`).
+//! Sets of media types that the operator lists. An entry is a type (`text/css`), all types with a
+//! beginning (`text/*`), or all types with a suffix (`*+json`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaRange(String);
 
-/// A text that is not a set of media types.
+/// The error for a text that is not a set of media types. Contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadMediaRange(String);
 
@@ -21,7 +21,8 @@ impl fmt::Display for BadMediaRange {
 impl std::error::Error for BadMediaRange {}
 
 impl MediaRange {
-    /// Returns whether the set contains the type in a `Content-Type`. Parameters do not matter.
+    /// Returns whether the set contains the media type in the `content_type` of a response. Ignores
+    /// parameters such as `charset`.
     pub fn contains(&self, content_type: &str) -> bool {
         let given = content_type.split(';').next().unwrap_or_default().trim();
         let given = given.to_ascii_lowercase();

@@ -6,13 +6,14 @@ use crate::fields::{Fields, members};
 /// The codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acceptance {
-    /// The coding that the client prefers to a response without coding.
+    /// The coding that the proxy must apply, because the client prefers it to a response without
+    /// coding. `None` means that the client prefers a response without coding.
     pub coding: Option<Coding>,
     /// Whether the client accepts a response without coding.
     pub uncoded: bool,
 }
 
-/// A weight of RFC 9110 §12.4.2, in thousandths.
+/// The weight (`q`) of a coding (RFC 9110 §12.4.2), in thousandths.
 type Weight = u16;
 
 /// Returns the coding to use for a request, among the `offered` codings. Without Accept-Encoding,
@@ -45,7 +46,8 @@ pub fn acceptance(request: &(impl Fields + ?Sized), offered: &[Coding]) -> Accep
     }
 }
 
-/// Reads `name;q=0.5`. Returns `None` for an invalid weight.
+/// Reads the name and the weight in a member of Accept-Encoding, such as `gzip;q=0.5`. Returns
+/// `None` for an invalid weight.
 fn weighted(member: &[u8]) -> Option<(&[u8], Weight)> {
     let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let name = parts.next()?;

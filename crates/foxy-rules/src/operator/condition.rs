@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Networks of clients.
+    /// Networks to which the client's address may belong.
     pub clients: Vec<Cidr>,
     /// Names of users. The client must have proved that it is this user.
     pub users: Vec<Pattern>,
@@ -36,15 +36,16 @@ pub struct Conditions {
     pub query: Vec<NamedPattern>,
     /// Fields that the request contains.
     pub headers: Vec<NamedPattern>,
-    /// Days of the week in UTC.
+    /// Days of the week in UTC on which the rule matches.
     pub days: Option<Days>,
-    /// Time of day in UTC.
+    /// Time of day in UTC at which the rule matches.
     pub hours: Option<Hours>,
     /// Patterns for the media type of the response, without parameters and in lower case.
     pub content_types: Vec<Pattern>,
     /// Status codes of the response.
     pub statuses: Vec<u16>,
-    /// Lengths in bytes that the response announces. A response of unknown length does not match.
+    /// Smallest and largest body length in bytes. A response that does not announce its length does
+    /// not match.
     pub size: Option<RangeInclusive<u64>>,
 }
 
@@ -103,7 +104,8 @@ impl Missed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matching {
     paths: Readings,
-    /// Whether `delete` matches DELETE. Some servers accept such a method.
+    /// Whether methods are compared without regard to case, so that `delete` matches DELETE. Some
+    /// servers accept methods in lower case.
     ignores_method_case: bool,
 }
 
@@ -271,7 +273,7 @@ impl Days {
     }
 
     const fn contains(self, now: WallTime) -> bool {
-        // 1 January 1970 was a Thursday, which is day 3.
+        // Day 0 is Monday. 1 January 1970 was a Thursday, which is day 3.
         self.0 >> ((now.seconds() / 86_400 + 3) % 7) & 1 == 1
     }
 }

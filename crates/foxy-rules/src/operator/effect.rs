@@ -23,7 +23,7 @@ pub enum Access {
 pub struct FieldEdits {
     /// Names of fields to remove.
     pub remove: Vec<String>,
-    /// Names and values of fields. Each replaces all fields with this name.
+    /// Names and values of the fields to set. A value replaces all fields with its name.
     pub set: Vec<(String, String)>,
 }
 
@@ -42,8 +42,8 @@ impl FieldEdits {
         set.chain(self.remove.iter().map(|name| FieldChange { name, value: None }))
     }
 
-    /// Adds the changes to fields that no change in `earlier` names. Returns the number of added
-    /// changes.
+    /// Appends this rule's changes to the changes of earlier rules. Leaves out each field that an
+    /// earlier rule changes. Returns the number of appended changes.
     pub(super) fn add_to<'r>(&'r self, earlier: &mut Vec<FieldChange<'r>>) -> usize {
         let before = earlier.len();
         for change in self.changes() {
@@ -108,7 +108,7 @@ pub struct Effects {
 /// Defines [`Effect`], its names in the configuration file, and [`Effects::has`].
 macro_rules! effects {
     ($($(#[doc = $doc:literal])+ $variant:ident = $field:ident, $name:literal;)+) => {
-        /// The name of an effect.
+        /// An effect that a rule can have.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Effect {
             $($(#[doc = $doc])+ $variant,)+
@@ -202,7 +202,7 @@ impl Effect {
         matches!(self, Self::RequestFields | Self::Upstream)
     }
 
-    /// Returns whether the effect chooses the query parameters of the cache key.
+    /// Returns whether the effect chooses or sorts the query parameters of the cache key.
     pub(super) const fn is_of_key(self) -> bool {
         matches!(self, Self::QueryIgnore | Self::QueryKeep | Self::QuerySort)
     }

@@ -7,8 +7,8 @@ use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// How many interpretations of a path must match a condition. A server may resolve `..` segments of
-/// a path (the normal form), or keep them.
+/// A path with `..` segments has two interpretations: a server may resolve the segments (the normal
+/// form), or keep them. This type says how many of the interpretations must match a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readings {
     /// The path with resolved `..` segments must match.
@@ -30,7 +30,7 @@ pub(super) struct UrlFacts<'a> {
     pub(super) port: u16,
     /// The path in normal form.
     pub(super) path: Cow<'a, [u8]>,
-    /// The path with its `..` segments, if it has any.
+    /// The path with its `..` segments. `None` if the path has no such segments.
     pub(super) literal_path: Option<Vec<u8>>,
     pub(super) query: Option<&'a [u8]>,
 }

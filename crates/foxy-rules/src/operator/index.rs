@@ -1,7 +1,8 @@
-//! Finds the rules that may match a URL and a client, without checking every rule. A rule is stored
-//! under its hosts or under the folders of its paths, whichever fewer other rules share. If many
-//! rules share them, its path patterns go into a set that matches all patterns in one pass. A rule
-//! without hosts and paths is stored under its clients. Any other rule is always checked.
+//! Finds the rules that may match a URL and a client, without checking every rule. The index lists
+//! a rule under its hosts or under the folders of its paths, whichever list has fewer other rules.
+//! If both lists are long, the rule's path patterns go into a set that matches all patterns in one
+//! pass. A rule without host names and paths is listed under its clients. Any other rule is always
+//! checked.
 
 use super::condition::Conditions;
 use super::facts::UrlFacts;
@@ -12,8 +13,8 @@ use globset::{Candidate, GlobSet};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Up to this number, rules under the same host or folder are checked one by one. For more rules,
-/// matching all path patterns in a single pass is faster.
+/// If a list under a host or folder has at most this number of rules, the rules are checked one by
+/// one. For more rules, matching all path patterns in a single pass is faster.
 const MAX_NEIGHBOURS: usize = 16;
 
 /// Positions of rules in the operator's list, found by host, path or client.
@@ -28,7 +29,7 @@ pub(super) struct RuleIndex {
     /// Prefix lengths of the networks in `clients`. The flag is true for IPv6.
     lengths: Vec<(bool, u8)>,
     paths: GlobSet,
-    /// The rule's position for each pattern in `paths`.
+    /// For each pattern in `paths`, the position of its rule in the operator's list.
     path_rules: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Limits for each client: requests per time, and bytes per second.
+//! Limits that a rule sets for each client: the rate of requests, and the rate of bytes.
 
 use foxy_base::ByteSize;
 use std::num::NonZeroU32;

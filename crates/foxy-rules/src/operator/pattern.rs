@@ -23,9 +23,9 @@ pub struct Pattern {
 #[derive(Clone, Debug)]
 enum Shape {
     Literal,
-    /// A literal text, then `*`.
+    /// The pattern is a literal text, then `*`.
     Beginning,
-    /// `*`, then a literal text.
+    /// The pattern is `*`, then a literal text.
     End,
     Other(GlobSet),
 }

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 pub struct OperatorRule {
     /// Name of the rule in logs, metrics and explanations.
     pub name: String,
-    /// Conditions that must hold.
+    /// Conditions that must hold for the rule to match.
     pub when: Conditions,
     /// Exceptions. The rule does not match if all conditions of an exception hold.
     pub unless: Vec<Conditions>,
@@ -21,14 +21,15 @@ pub struct OperatorRule {
     pub then: Effects,
 }
 
-/// The reason why a list of rules is not accepted.
+/// The reason why foxy refuses a list of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleError {
     /// The rule has no effect.
     NoEffect,
     /// An earlier rule has the same name.
     NameTaken,
-    /// The rule says whether a login is needed, but depends on the user.
+    /// The rule decides whether a login is needed, but has a condition on the user. The user is
+    /// known only after the login.
     LoginDependsOnUser,
     /// The effect concerns content that all clients share, but a condition is about a single
     /// request. Such a rule would let a client change the responses that other clients get.
@@ -39,9 +40,9 @@ pub enum RuleError {
     /// rule leaves the parameter out of the cache key, so requests with and without it share a
     /// response.
     ParameterNotInKey(String),
-    /// The shortest freshness lifetime is longer than the longest.
+    /// The rule's shortest freshness lifetime is longer than its longest freshness lifetime.
     CrossedLifetimes,
-    /// The smallest size is larger than the largest.
+    /// The smallest size in a condition is larger than the largest size.
     CrossedSizes,
     /// The patterns of all rules together are too large.
     TooLarge,
@@ -162,7 +163,8 @@ impl OperatorRule {
         })
     }
 
-    /// Returns whether the rule grants (`true`) or refuses something. `None` means neither.
+    /// Returns whether the rule grants something (true) or refuses something (false). `None` means
+    /// that it does neither.
     fn grants(&self) -> Option<bool> {
         match (&self.then.access, self.then.login) {
             (Some(Access::Allow), _) => Some(true),

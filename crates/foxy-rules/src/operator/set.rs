@@ -13,7 +13,7 @@ use crate::freshness::Policy;
 use std::collections::HashSet;
 use std::fmt;
 
-/// The rules that decide about a request: for each effect, the rule that applies.
+/// The result of checking the rules for a request. For each effect, it names the rule that decides.
 #[derive(Clone, Debug)]
 pub struct Decision<'r> {
     rules: &'r [OperatorRule],
@@ -95,7 +95,7 @@ impl<'r> Decision<'r> {
     }
 }
 
-/// An effect about which a rule decides.
+/// An effect about which a rule decides, in an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
     /// The effect about which the rule decides.
@@ -124,9 +124,9 @@ pub struct Tried {
 #[derive(Clone, Debug, Default)]
 pub struct OperatorRules {
     rules: Vec<OperatorRule>,
-    /// Rules with an effect on a single request.
+    /// Index of the rules with an effect on a single request.
     of_request: RuleIndex,
-    /// Rules with an effect on shared content.
+    /// Index of the rules with an effect on content that all clients share.
     of_shared: RuleIndex,
     has_request_rules: bool,
     has_shared_rules: bool,
@@ -141,7 +141,7 @@ impl OperatorRules {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// The position of the rule that is refused, and the reason.
+    /// Returns the position of the first rule that is refused, and the reason.
     pub fn new(rules: Vec<OperatorRule>) -> Result<Self, (usize, RuleError)> {
         let mut names = HashSet::new();
         for (position, rule) in rules.iter().enumerate() {
@@ -185,7 +185,7 @@ impl OperatorRules {
         self.has_request_rules
     }
 
-    /// Returns whether a rule has an effect on stored content.
+    /// Returns whether a rule has an effect on stored content, which all clients share.
     pub const fn has_shared_rules(&self) -> bool {
         self.has_shared_rules
     }
@@ -226,7 +226,8 @@ impl OperatorRules {
         Decision { rules: &self.rules, decided, request_changes, changed_by }
     }
 
-    /// Returns whether the client must log in, if the proxy has users. The facts have no user yet.
+    /// Returns whether the client must log in, if the proxy has users. `facts` has no user yet,
+    /// because the login comes later.
     pub fn needs_login<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> bool {
         if !self.has_login_rules {
             return true;

@@ -1,5 +1,6 @@
-//! The *upstream* of a request, which a rule may choose: an origin of the operator, or the ways to
-//! the server that the URL names.
+//! The *upstream* of a request, which a rule may choose: an origin that the operator has
+//! configured, or the server that the URL names. A rule also chooses the ways to this server:
+//! directly, or through parent proxies.
 
 use std::sync::Arc;
 
@@ -8,12 +9,12 @@ use std::sync::Arc;
 pub enum Upstream {
     /// The operator's origin with this name receives the requests.
     Origin(String),
-    /// The proxy uses one of these ways.
+    /// The server of the URL receives the requests. The proxy reaches it in one of these ways.
     Ways(Arc<Ways>),
 }
 
-/// The ways by which the proxy may reach the server of a URL. The proxy uses a parent proxy if a
-/// permitted parent works.
+/// The ways by which the proxy may reach the server of a URL: directly or through a parent proxy.
+/// If a permitted parent works, the proxy uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ways {
     /// Whether the proxy may use every parent.
