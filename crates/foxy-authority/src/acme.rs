@@ -8,9 +8,9 @@ use x509_parser::pem::parse_x509_pem;
 
 /// A request for a certificate, with a new key.
 pub struct CertificateRequest {
-    /// The request in DER (PKCS #10).
+    /// The certificate request in DER (PKCS #10).
     pub request: Vec<u8>,
-    /// Private key in PEM (PKCS #8). It must stay secret.
+    /// Private key of the certificate in PEM (PKCS #8). It must stay secret.
     pub key: String,
 }
 

@@ -30,7 +30,7 @@ const COMMON_NAME: usize = 64;
 /// Parameters of a new certificate authority.
 #[derive(Clone, Debug)]
 pub struct NewAuthority<'a> {
-    /// Common name. Only the first 64 bytes are used.
+    /// Common name of the authority. Only the first 64 bytes are used.
     pub name: &'a str,
     /// Hosts for which the authority may sign certificates.
     pub hosts: &'a [HostPattern],
@@ -42,18 +42,18 @@ pub struct NewAuthority<'a> {
 
 /// A new certificate authority: the contents of its certificate file and its key file.
 pub struct MadeAuthority {
-    /// Certificate in PEM.
+    /// The authority's certificate in PEM.
     pub certificate: String,
-    /// Private key in PEM (PKCS #8). It must stay secret.
+    /// The authority's private key in PEM (PKCS #8). It must stay secret.
     pub key: String,
 }
 
 /// A host's certificate: the contents of its certificate file and its key file.
 #[derive(Clone)]
 pub struct MadeCertificate {
-    /// Certificate in PEM.
+    /// The host's certificate in PEM.
     pub certificate: String,
-    /// Private key in PEM (PKCS #8). It must stay secret.
+    /// The host's private key in PEM (PKCS #8). It must stay secret.
     pub key: String,
 }
 
@@ -125,9 +125,9 @@ pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
 /// The checked contents of an authority's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorityFacts {
-    /// The certificate in DER.
+    /// The authority's certificate in DER.
     pub certificate: CertificateDer<'static>,
-    /// The subject name of the certificate.
+    /// The subject name in the authority's certificate.
     pub subject: String,
     /// The hosts for which the authority may sign.
     pub constraints: Constraints,
@@ -135,7 +135,7 @@ pub struct AuthorityFacts {
     pub not_before: WallTime,
     /// Time at which the certificate expires.
     pub not_after: WallTime,
-    /// SHA-256 digest of the certificate.
+    /// SHA-256 digest of the authority's certificate.
     pub fingerprint: [u8; 32],
 }
 

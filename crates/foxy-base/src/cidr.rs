@@ -16,7 +16,7 @@ pub enum CidrError {
     NoAddress(String),
     /// The text after the slash is not a valid prefix length.
     BadPrefix {
-        /// The text after the slash.
+        /// The invalid text after the slash.
         text: String,
         /// Longest prefix for this IP version, in bits.
         longest: u8,
@@ -25,7 +25,7 @@ pub enum CidrError {
     HostBits {
         /// The text that should be a block of addresses.
         text: String,
-        /// The block with these bits set to zero.
+        /// The block with the bits after its prefix set to zero.
         meant: Cidr,
     },
 }

@@ -8,7 +8,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Creates a generator. `seed` determines its whole sequence.
+    /// Creates a random generator. `seed` determines its whole sequence.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;

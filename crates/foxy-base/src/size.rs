@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// The reason why a text is not a size.
+/// The reason why a text is not a byte size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeError {
     /// The text does not start with a number.

@@ -113,7 +113,7 @@ impl ChunkHeader {
         Self { text, start }
     }
 
-    /// The bytes of the line.
+    /// Returns the bytes of the size line.
     pub fn as_bytes(&self) -> &[u8] {
         &self.text[self.start..]
     }

@@ -13,13 +13,13 @@ use bytes::Bytes;
 pub struct OwnName(&'static str);
 
 impl OwnName {
-    /// Panics if `name` is not a token.
+    /// Creates a header name. Panics if `name` is not a token.
     pub const fn new(name: &'static str) -> Self {
         assert!(is_token(name.as_bytes()), "the name is not a token");
         Self(name)
     }
 
-    /// The name as a string.
+    /// Returns the name as a string.
     pub const fn as_str(self) -> &'static str {
         self.0
     }

@@ -43,7 +43,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Creates an empty list. Allocates no memory.
+    /// Creates an empty list of header lines. Allocates no memory.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,12 +53,12 @@ impl Headers {
         Self { received, added: Vec::new(), fields }
     }
 
-    /// Number of lines.
+    /// Returns the number of header lines in the list.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether there are no lines.
+    /// Whether the list has no header lines.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }

@@ -17,13 +17,13 @@ const LINE_OVERHEAD_BYTES: usize = 4;
 /// Pseudo-header fields of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct PseudoFields<'a> {
-    /// `:method`
+    /// The value of `:method`.
     pub method: &'a str,
-    /// `:scheme`; a CONNECT has none.
+    /// The value of `:scheme`. `None` for a CONNECT request.
     pub scheme: Option<&'a str>,
-    /// `:authority`
+    /// The value of `:authority`.
     pub authority: Option<&'a str>,
-    /// `:path`; a CONNECT has none.
+    /// The value of `:path`. `None` for a CONNECT request.
     pub path: Option<&'a str>,
 }
 

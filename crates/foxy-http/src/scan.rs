@@ -64,7 +64,7 @@ impl SectionRules {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstLine {
-    /// A request line, with its limit in bytes including CRLF.
+    /// The first line is a request line of at most this number of bytes, including CRLF.
     Request(usize),
     Status,
     /// The section has no first line, because it is a trailer section.
@@ -80,11 +80,11 @@ pub(crate) enum Folds {
 /// A complete header section at the front of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// Number of bytes, including the empty line.
+    /// Number of bytes in the section, including the empty line.
     pub(crate) length: usize,
-    /// Number of header lines. A fold counts as part of the line that it continues.
+    /// Number of header lines in the section. A fold counts as part of the line that it continues.
     pub(crate) headers: usize,
-    /// Number of folds: lines that continue the previous line.
+    /// Number of folds in the section: lines that continue the previous line.
     pub(crate) folds: usize,
 }
 

@@ -12,7 +12,7 @@ pub enum SchemeName {
     /// The storage scheme `Ufs` on a pool of threads, like Squid's aufs. It refuses requests that
     /// open files while the threads' queue is long.
     Aufs,
-    /// One file for each record size.
+    /// One file for each record size, which contains the records of this size.
     Buddy,
     /// One file that is a ring of 1 MiB stripes, like Squid's coss. A new stripe overwrites the
     /// oldest.

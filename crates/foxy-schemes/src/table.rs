@@ -11,13 +11,13 @@ use foxy_store::{Observer, Scheme, null, webcosm};
 /// devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferredDevice {
-    /// The fastest device of the machine.
+    /// No preference: the store uses the fastest device of the machine.
     Any,
-    /// System calls that block the store's thread.
+    /// A device that makes system calls, which block the store's thread.
     Blocking,
-    /// A pool of threads.
+    /// A device that uses a pool of threads.
     Threads,
-    /// A separate process.
+    /// A device that uses a separate process.
     Helper,
 }
 
@@ -66,7 +66,7 @@ const fn ufs_row(
     SchemeRow { name, text, summary, control, device, kind: Kind::Ufs(plan) }
 }
 
-/// All schemes.
+/// The table of all storage schemes.
 pub const SCHEMES: &[SchemeRow] = &[
     ufs_row(
         SchemeName::Aufs,

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A setting by name.
+/// A setting that experiments vary by its name.
 pub struct TuningRow {
     /// Name of the setting.
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub struct TuningRow {
     set: fn(&mut SchemeSettings, &str) -> Result<(), BadValue>,
 }
 
-/// A value that a setting does not accept.
+/// The error for a value that a setting does not accept.
 struct BadValue;
 
 /// All settings that experiments vary.

@@ -15,9 +15,9 @@ pub enum Beginning {
     Kept,
     /// The file is shorter than before. The store continues with the remaining records.
     Cut {
-        /// Actual length of the file in bytes.
+        /// Actual length of the store file in bytes.
         found: u64,
-        /// Expected length of the file in bytes.
+        /// Length of the store file in bytes that the superblock states.
         expected: u64,
     },
     /// The store's content was discarded, for the reason given.

@@ -62,9 +62,9 @@ pub enum Lifetime {
     /// The lifetime is unknown.
     #[default]
     Unknown,
-    /// Fresh for minutes at most.
+    /// The record stays fresh for minutes at most.
     Short,
-    /// Fresh for days or more.
+    /// The record stays fresh for days or more.
     Long,
 }
 
@@ -83,7 +83,7 @@ pub struct PlacementHint {
 /// describes the content of `body` in `head`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The caller's description of the content.
+    /// The caller's description of the body.
     pub head: Bytes,
     /// The body of the record. The store does not interpret it.
     pub body: Bytes,
@@ -111,14 +111,14 @@ impl Record {
 pub enum StoreRequest {
     /// Reads a record. The answer is `Found` or `Absent`.
     Get {
-        /// Matches the answer to this request.
+        /// Number of the request, which the answer repeats.
         ticket: Ticket,
-        /// The key of the record.
+        /// The key of the record to read.
         key: Key,
     },
     /// Stores or replaces a record. The answer is `Stored` or `Refused`.
     Put {
-        /// Matches the answer to this request.
+        /// Number of the request, which the answer repeats.
         ticket: Ticket,
         /// The key under which to store the record.
         key: Key,
@@ -131,15 +131,15 @@ pub enum StoreRequest {
     /// Removes a record durably. The answer is `Removed`, or `Refused` if a get may still find the
     /// record.
     Remove {
-        /// Matches the answer to this request.
+        /// Number of the request, which the answer repeats.
         ticket: Ticket,
-        /// The key of the record.
+        /// The key of the record to remove.
         key: Key,
     },
     /// Closes the store: the store writes the buffered records and the state that the next opening
     /// needs, then answers `Closed`. The store refuses later requests.
     Close {
-        /// Matches the answer to this request.
+        /// Number of the request, which the answer repeats.
         ticket: Ticket,
     },
 }
@@ -241,9 +241,9 @@ pub struct StoreReply {
 /// are in the order in which to process them.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Disk operations to submit.
+    /// Operations that the device must start, each with its number.
     pub operations: Vec<(IoId, IoOp)>,
-    /// Answers to deliver.
+    /// Answers to deliver to the callers.
     pub replies: Vec<StoreReply>,
 }
 

@@ -9,15 +9,15 @@ pub const PAGE: usize = 4096;
 /// STREAM, requirement R22 of `foxy figure requirements`).
 pub const SLOT: usize = 512;
 
-/// Slots in a page.
+/// Number of slots in a page.
 pub const SLOTS_PER_PAGE: u32 = 8;
 
-/// A range of pages of the file.
+/// A range of pages of the store file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The first page, counted from the start of the file.
     pub first: u32,
-    /// Number of pages.
+    /// Number of pages in the range.
     pub pages: u32,
 }
 

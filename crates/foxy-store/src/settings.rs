@@ -15,7 +15,7 @@ pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 /// return a record that should no longer exist.
 pub const REMOVAL_FACTOR: usize = 4;
 
-/// The records that survive a crash.
+/// The setting `recovery`: which records survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// All durable records survive a crash (recovery by a scan of the disk, requirement R39 of

@@ -6,7 +6,7 @@ use crate::contract::{AbsentReason, Answer, RefusedReason};
 use foxy_device::IoOp;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Whether a value can only grow, or also fall.
+/// Whether a value of the statistics can only grow, or also fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureKind {
     /// The value only grows.
@@ -123,7 +123,7 @@ statistics! {
 pub struct Cell(AtomicU64);
 
 impl Cell {
-    /// Returns the value.
+    /// Returns the current value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -139,7 +139,7 @@ impl Cell {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// Replaces the value.
+    /// Replaces the value by `value`.
     pub fn set(&self, value: u64) {
         self.0.store(value, Relaxed);
     }

@@ -183,12 +183,12 @@ impl Unable {
 pub struct StatusCell(Mutex<StoreStatus>);
 
 impl StatusCell {
-    /// The current status.
+    /// Returns the current status of the store.
     pub fn get(&self) -> StoreStatus {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the status.
+    /// Sets the status of the store.
     pub fn set(&self, status: StoreStatus) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
     }

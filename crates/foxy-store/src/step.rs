@@ -116,22 +116,22 @@ impl<D: Device> StepDriver<D> {
         self.answers.swap_remove(place.expect("every request is answered")).1
     }
 
-    /// Requests a record.
+    /// Requests a record and runs the store until the answer arrives.
     pub fn get(&mut self, key: Key) -> Answer {
         self.answer_to(Ask::Get(key))
     }
 
-    /// Puts a record.
+    /// Puts a record and runs the store until the answer arrives.
     pub fn put(&mut self, key: Key, record: Record, hint: PlacementHint) -> Answer {
         self.answer_to(Ask::Put(key, record, hint))
     }
 
-    /// Removes a record.
+    /// Removes a record and runs the store until the answer arrives.
     pub fn remove(&mut self, key: Key) -> Answer {
         self.answer_to(Ask::Remove(key))
     }
 
-    /// Returns the simulated time.
+    /// Returns the current simulated time.
     pub const fn now(&self) -> Instant {
         self.now
     }

@@ -105,7 +105,7 @@ pub struct PolicyRow {
     make: fn(&PolicySettings) -> Box<dyn Policy>,
 }
 
-/// All policies.
+/// The table of all replacement policies.
 pub const POLICIES: &[PolicyRow] = &[
     PolicyRow {
         name: PolicyName::Lru,

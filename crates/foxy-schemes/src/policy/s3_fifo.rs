@@ -172,7 +172,7 @@ impl Ghost {
         }
     }
 
-    /// Removes a hash. Returns whether it was present.
+    /// Removes a hash from the ghost queue. Returns whether it was present.
     fn take(&mut self, key_hash: u64) -> bool {
         let Ok(found) = self.numbers.find_entry(key_hash, |&(hash, _)| hash == key_hash) else {
             return false;

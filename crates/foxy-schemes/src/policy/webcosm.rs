@@ -60,7 +60,7 @@ pub(super) struct Webcosm {
     /// The sum of `WorthSlot::share` times size in bytes over all entries.
     weighted_sizes: u128,
     ghost: RecentlyEvicted,
-    /// The last entry that `victim` returned.
+    /// The entry that `victim` returned last. `None` if this entry was removed.
     named: Option<u32>,
 }
 

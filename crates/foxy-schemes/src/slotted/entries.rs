@@ -22,7 +22,7 @@ pub struct SlotEntry {
     pub site: Site,
     /// Sequence number of the put that wrote the record.
     pub sequence: u64,
-    /// Length of head and body in bytes.
+    /// Length of the record's head and body together, in bytes.
     pub content: u32,
     /// The record's place on disk. Empty while the record waits in the buffer of its origin server.
     pub pieces: Pieces,

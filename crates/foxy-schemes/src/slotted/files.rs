@@ -10,10 +10,10 @@ use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
 use foxy_store::contract::Outbox;
 use std::collections::{HashMap, HashSet};
 
-/// A read or write of a data file. It waits if the file is not open yet.
+/// A read, write or sync of a data file. It waits if the file is not open yet.
 #[derive(Debug)]
 pub enum Access {
-    /// Reads `length` bytes.
+    /// Reads `length` bytes of the data file, from byte `offset` on.
     Read {
         offset: u64,
         length: usize,

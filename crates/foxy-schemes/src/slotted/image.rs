@@ -22,7 +22,7 @@ pub struct ListedSlot {
     pub site: Site,
     /// Sequence number of the put that wrote the record.
     pub sequence: u64,
-    /// Length of head and body in bytes.
+    /// Length of the record's head and body together, in bytes.
     pub content: u32,
     pub pieces: Pieces,
 }

@@ -12,12 +12,12 @@ use std::collections::HashMap;
 /// in docs/figures.md) names no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
-    /// The buffer that has received no record for the longest time.
+    /// Writes out the buffer that has received no record for the longest time.
     #[default]
     LeastRecentlyUsed,
-    /// The buffer with the most bytes.
+    /// Writes out the buffer with the most bytes.
     Fullest,
-    /// A random buffer.
+    /// Writes out a random buffer.
     Random,
 }
 

@@ -118,7 +118,7 @@ pub(crate) struct Slotted {
     gather: Gather,
     /// Writes that wait until a batch of reads ends or earlier writes finish.
     held: VecDeque<Batch>,
-    /// Number of bytes of writes in flight.
+    /// Number of bytes in all writes in flight.
     writing: usize,
     locality: Option<Locality>,
     hits: Hits,

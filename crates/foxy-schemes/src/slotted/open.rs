@@ -62,7 +62,7 @@ pub enum Opening {
 
 #[derive(Debug)]
 pub enum OpenStep {
-    /// Writes this copy of the superblock: 0 or 1.
+    /// Writes copy number 0 or 1 of the superblock.
     Write(usize),
     Sync,
 }

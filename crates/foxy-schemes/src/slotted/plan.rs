@@ -4,7 +4,7 @@
 
 use super::layout::LayoutKind;
 
-/// The order of writes.
+/// The order in which a storage scheme writes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
     /// Each record is a separate write, in the order of the puts.
@@ -19,7 +19,7 @@ pub enum WriteOrder {
     Sites,
 }
 
-/// The order of reads.
+/// The order in which a storage scheme reads records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,

@@ -8,7 +8,7 @@ use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Store
 use foxy_store::completion::written;
 use foxy_store::contract::Outbox;
 
-/// The purpose of an operation in flight.
+/// The purpose of a disk operation in flight.
 #[derive(Debug)]
 pub enum Job {
     /// A step of opening the store.

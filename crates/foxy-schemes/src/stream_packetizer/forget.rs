@@ -317,7 +317,7 @@ impl Forgetting {
         self.sequences.first().copied()
     }
 
-    /// Notes that a request for a key no longer waits.
+    /// Notes that one request for a key no longer waits for its tombstone.
     pub fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;

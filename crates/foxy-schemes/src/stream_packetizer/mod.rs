@@ -48,7 +48,7 @@ use snapshot::Snapshot;
 use std::collections::HashMap;
 use window::{Window, WindowWrite};
 
-/// Name of the store's file.
+/// Name of the store's file in the store's folder.
 pub const FILE_NAME: &str = "stream-packetizer.foxy";
 
 /// The state of the storage scheme. [`crate::SchemeName::make`] creates it.

@@ -19,7 +19,7 @@ pub struct Window {
     used_slots: u32,
     buffer: IoBuffer,
     records: Vec<EntryId>,
-    /// Time at which the window received its first record.
+    /// Time at which the page buffer received its first record.
     pub opened: Instant,
 }
 

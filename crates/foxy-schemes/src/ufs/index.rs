@@ -28,7 +28,7 @@ pub(super) struct FileRecord {
     /// The part of the location that does not follow from the file number: which directory of an
     /// origin server contains the file.
     pub(super) place: u64,
-    /// Length of head and body in bytes.
+    /// Length of the record's head and body together, in bytes.
     pub(super) content: u32,
 }
 

@@ -219,11 +219,11 @@ impl UfsPlan {
     }
 }
 
-/// All files are in one directory.
+/// The storage scheme that keeps all files in one directory.
 pub(crate) const SINGLE_DIRECTORY: UfsPlan = UfsPlan::new(Mapping::Single);
-/// Squid's ufs.
+/// The storage scheme of Squid's ufs: two levels of directories.
 pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecutive));
-/// Each origin server has a directory.
+/// The storage scheme with one directory per origin server.
 pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
 /// Maltzahn's SQUIDL: two levels of directories. All files of an origin server share a directory.
 pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);

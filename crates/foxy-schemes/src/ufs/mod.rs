@@ -50,7 +50,7 @@ use std::collections::{HashMap, VecDeque};
 /// files).
 pub(crate) const LEDGER_NAME: &str = "foxy-ufs-ledger";
 const LEDGER: FileId = FileId(0);
-/// The snapshot's file in the store's folder.
+/// Name of the file in the store's folder that contains the snapshot (copy of the index).
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
 /// Largest number of attempts of a disk operation that the opening of the store needs.
@@ -62,7 +62,7 @@ pub(crate) fn owns(name: &str) -> bool {
     name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }
 
-/// The purpose of an operation in flight.
+/// The purpose of a disk operation in flight.
 #[derive(Debug)]
 enum UfsJob {
     Open(open::UfsOpenStep),

@@ -14,10 +14,10 @@ pub use survey::{HoleCount, RecordCount, STRIPS, SharedFile, Survey};
 /// The current use of the place (the space in the file) of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentUse {
-    /// No segment or live record is here.
+    /// The place contains no segment and no live record.
     #[default]
     Free,
-    /// Live records are here. The scheme reuses the space between the records.
+    /// The place contains live records. The scheme reuses the space between the records.
     Used,
     /// The segment is open: new records are written to it.
     Open,
@@ -32,7 +32,7 @@ pub enum SegmentUse {
 }
 
 impl SegmentUse {
-    /// Returns the use as one word.
+    /// Returns the name of the use as one word, for maps.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -49,11 +49,11 @@ impl SegmentUse {
 /// A part of a file, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilePart {
-    /// Number of the file.
+    /// Number of the file that contains the part.
     pub file: u64,
     /// Byte offset of the part in the file.
     pub start: u64,
-    /// Length of the part.
+    /// Length of the part in bytes.
     pub bytes: u64,
 }
 
@@ -64,7 +64,7 @@ impl FilePart {
     }
 }
 
-/// The place of a segment, and what is there.
+/// The place (the space in the file) of a segment, and what the place contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentPlace {
     /// Number of the place in the map.
@@ -88,7 +88,7 @@ pub struct SegmentPlace {
     pub age: u32,
     /// Number of bytes written so far, from the start of the segment.
     pub written: u64,
-    /// Number of records that a get would find.
+    /// Number of records in the segment that a get would find.
     pub live_records: u32,
     /// Bytes of all units (see [`Survey::unit_bytes`]) that contain bytes of a live record.
     pub live_bytes: u64,
@@ -147,9 +147,9 @@ pub struct PlacedRecord {
 pub struct OpenPart {
     /// The file that contains the part.
     pub file: FileId,
-    /// Byte offset in the file.
+    /// Byte offset of the part in the file.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the part in bytes.
     pub length: usize,
 }
 
@@ -190,13 +190,13 @@ impl RecordReader {
 pub struct RecordScan {
     /// The scan finds only records that start in this part of a file. `None` finds all records.
     pub within: Option<FilePart>,
-    /// The scan ends after about this number of records.
+    /// The scan ends after it has found about this number of records.
     pub most: usize,
     /// The records found so far, in no order.
     pub found: Vec<PlacedRecord>,
     /// The part of the index to visit next. A later scan can continue here.
     pub next: usize,
-    /// Number of parts of the index.
+    /// Number of parts into which the index is divided.
     pub parts: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::contract::Key;
 /// Largest number of array elements that one step of a survey or scan visits.
 const PLACES_AT_ONCE: usize = 4 << 10;
 
-/// A live record in an array.
+/// The key, sequence number and disk space of a live record in the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordSize {
     /// Key of the record.
@@ -23,7 +23,7 @@ pub struct RecordSize {
 pub trait RecordArray {
     /// Begins a survey of the files that records share.
     fn survey(&self) -> Survey;
-    /// Returns the length of the array.
+    /// Returns the number of elements in the array, including elements without a live record.
     fn places(&self) -> usize;
     /// Returns the live record at this place of the array, if any.
     fn record(&self, place: usize) -> Option<RecordSize>;

@@ -91,7 +91,7 @@ pub struct Survey {
     /// Whether records never share a unit, so that their bytes add up to the live bytes.
     adds_up: bool,
     live: Bits,
-    /// The part of the index to visit next.
+    /// The part of the index that the next step visits.
     next: usize,
     /// Number of segments whose live bytes, [strips](STRIPS) and holes are computed.
     finished: usize,
@@ -180,12 +180,12 @@ impl Survey {
         live
     }
 
-    /// Returns the part of the index to visit next.
+    /// Returns the part of the index that the next step of the survey visits.
     pub(crate) const fn position(&self) -> usize {
         self.next
     }
 
-    /// Sets the part of the index to visit next.
+    /// Sets the part of the index that the next step of the survey visits.
     pub(crate) const fn set_position(&mut self, next: usize) {
         self.next = next;
     }

@@ -8,9 +8,10 @@ use std::convert::Infallible;
 /// A step of a sequence. `T` identifies a write whose failure does not end the sequence.
 #[derive(Debug)]
 pub enum IoStep<T = Infallible> {
-    /// Writes a buffer at a byte offset.
+    /// Writes the buffer at this byte offset of the file.
     Write(u64, IoBuffer),
-    /// Writes a buffer at a byte offset. If the write fails, the sequence continues.
+    /// Writes the buffer at this byte offset of the file. If the write fails, the sequence
+    /// continues.
     Optional(T, u64, IoBuffer),
     /// Makes all completed writes durable.
     Sync,
@@ -27,7 +28,7 @@ pub fn superblock_steps<T>(superblock: &Superblock) -> [IoStep<T>; 4] {
 /// Tells the caller what to do after a step of the sequence has finished.
 #[derive(Debug)]
 pub enum Advance<A, T = Infallible> {
-    /// Run the next step of the sequence.
+    /// The caller must run this next step of the sequence.
     Step(IoStep<T>),
     /// The sequence has ended. Contains the value `after` that the caller passed to `start`.
     Ended(A),

@@ -32,7 +32,7 @@ pub struct JournalDamaged;
 /// The content of one half of the journal, as read from the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalContent {
-    /// The entries, oldest first.
+    /// The journal entries, oldest first.
     pub facts: Vec<Forget>,
     /// Records up to this sequence number were durable when the last block was written.
     pub durable: u64,

@@ -45,7 +45,7 @@ impl<P: StorePhase> Lifecycle<P> {
         Self { phase: P::NEW, failure: OpenStoreError::Foreign, status }
     }
 
-    /// The current phase.
+    /// Returns the current phase of the store.
     pub const fn phase(&self) -> P {
         self.phase
     }

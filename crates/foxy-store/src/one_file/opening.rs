@@ -39,7 +39,7 @@ enum OpeningStep {
     /// Reads a part of a file whose pages before this byte are zero. The file is blank if all its
     /// pages are zero.
     Blank(u64),
-    /// Creates a file with this many bytes.
+    /// Creates a file of this size in bytes.
     Create(u64),
 }
 
@@ -52,7 +52,7 @@ pub enum OpeningTurn {
         close: IoOp,
         create: IoOp,
     },
-    /// An empty file of this many bytes was created.
+    /// An empty file of this size in bytes was created.
     Created(u64),
     Found(Superblock),
     Failed(OpenStoreError),

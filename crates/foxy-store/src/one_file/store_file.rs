@@ -22,7 +22,7 @@ enum Task<P> {
 /// The result of opening the file.
 #[derive(Debug)]
 pub enum Opened {
-    /// An empty file of this many bytes was created.
+    /// An empty file of this size in bytes was created.
     Created(u64),
     /// The file contains a store with this superblock.
     Found(Superblock),
@@ -33,7 +33,7 @@ pub enum Opened {
 /// The meaning of a finished disk operation for the storage scheme.
 #[derive(Debug)]
 pub enum Completion<P> {
-    /// The opening is finished.
+    /// The opening of the file is finished.
     Opened(Opened),
     /// An operation of the storage scheme is finished. Contains the purpose that the scheme gave to
     /// the operation, and the operation's result.
@@ -75,7 +75,7 @@ impl<P> StoreFile<P> {
         }
     }
 
-    /// The number that identifies the open file in disk operations.
+    /// Returns the number that identifies the open file in disk operations.
     pub const fn id(&self) -> FileId {
         self.opening.file()
     }
@@ -85,17 +85,17 @@ impl<P> StoreFile<P> {
         &self.opening
     }
 
-    /// The valid superblock.
+    /// Returns the superblock that describes the store now.
     pub const fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// The secret of the valid superblock.
+    /// Returns the secret of the superblock that describes the store now.
     pub const fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Makes another superblock the valid superblock.
+    /// Replaces the superblock that describes the store, in memory only.
     pub fn set_superblock(&mut self, superblock: Superblock) {
         if superblock.salt != self.secret.salt() {
             self.secret = superblock.secret();
@@ -130,23 +130,23 @@ impl<P> StoreFile<P> {
         IoId(self.next_io)
     }
 
-    /// Submits an operation.
+    /// Submits a disk operation. `purpose` tells what its result means.
     pub fn submit(&mut self, op: IoOp, purpose: P, out: &mut Outbox) -> IoId {
         self.submit_task(op, Task::Scheme(purpose), out)
     }
 
-    /// Submits a read of `length` bytes.
+    /// Submits a read of `length` bytes at byte `offset` of the file.
     pub fn read(&mut self, offset: u64, length: usize, purpose: P, out: &mut Outbox) {
         let op = IoOp::Read { file: self.id(), offset, buffer: IoBuffer::for_read(length) };
         self.submit(op, purpose, out);
     }
 
-    /// Submits a write.
+    /// Submits a write of `buffer` at byte `offset` of the file.
     pub fn write(&mut self, offset: u64, buffer: IoBuffer, purpose: P, out: &mut Outbox) -> IoId {
         self.submit(IoOp::Write { file: self.id(), offset, buffer }, purpose, out)
     }
 
-    /// Submits a sync.
+    /// Submits a sync of the file.
     pub fn sync(&mut self, purpose: P, out: &mut Outbox) {
         self.submit(IoOp::Sync { file: self.id() }, purpose, out);
     }

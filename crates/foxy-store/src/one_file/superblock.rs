@@ -56,7 +56,7 @@ pub enum Found {
     Damaged,
 }
 
-/// The content of one copy.
+/// The content of one copy of the superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
     /// A valid superblock.
@@ -65,7 +65,7 @@ pub enum CopyState {
     OtherVersion(u32),
     /// The page is blank.
     Blank,
-    /// Any other content.
+    /// The page has any other content, so this copy is damaged.
     Damaged,
 }
 

@@ -11,7 +11,7 @@ use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoDone, IoError, IoId, IoOp};
 use std::collections::BTreeMap;
 
-/// A request from a caller.
+/// A request from a caller to the store.
 #[derive(Debug)]
 pub enum Ask {
     /// Requests a record.
@@ -68,7 +68,7 @@ impl<D: Device, R> Engine<D, R> {
         &self.observer
     }
 
-    /// Opens the store, which starts to recover its records.
+    /// Opens the store and starts to recover its records.
     pub fn start(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         self.scheme.start(now, &mut self.outbox);
         self.empty_outbox(now, deliver);

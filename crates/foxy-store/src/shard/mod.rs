@@ -55,7 +55,7 @@ pub struct ShardSettings {
 }
 
 impl ShardSettings {
-    /// Returns the recommended limits.
+    /// Returns settings with the recommended limits and this clock.
     pub const fn new(clock: fn() -> Instant) -> Self {
         Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock, give_back: None }
     }
@@ -219,17 +219,17 @@ impl StoreHandle {
         reply(answer);
     }
 
-    /// Stores or replaces a record.
+    /// Stores a record, or replaces the record of `key`. `reply` receives the answer.
     pub fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         self.ask(Ask::Put(key, record, hint), reply);
     }
 
-    /// Removes a record durably.
+    /// Removes a record durably. `reply` receives the answer.
     pub fn remove(&self, key: Key, reply: Reply) {
         self.ask(Ask::Remove(key), reply);
     }
 
-    /// Closes the store. Later requests are refused.
+    /// Closes the store, which refuses later requests. `reply` receives the answer.
     pub fn close(&self, reply: Reply) {
         let mailbox = self.0.lock();
         if !mailbox.is_open() {

@@ -10,10 +10,11 @@ pub struct LogView {
     pub tail: Sequence,
     /// Segments before this number will be discarded, or are already being discarded.
     pub leaving_end: Sequence,
-    /// Segments before this number are complete.
+    /// Segments of the log before this number are complete.
     pub sealed_end: Sequence,
     pub next: Sequence,
-    /// The open segment, and its first page without records.
+    /// The number of the open segment, and the number of its first page without records. `None` if
+    /// no segment is open.
     pub open: Option<(Sequence, u32)>,
     /// The segment whose records in use are being copied.
     pub copied: Option<Sequence>,

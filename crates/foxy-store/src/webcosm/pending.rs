@@ -8,7 +8,7 @@ use crate::webcosm::format::location::Location;
 use crate::webcosm::format::summary::Trailer;
 use crate::webcosm::index::{IndexEntry, Tag};
 
-/// A disk operation in flight, by purpose.
+/// The purpose of a disk operation in flight.
 pub enum Pending {
     /// Reads the active half of the journal, which contains tombstones (marks of removed records).
     Journal,

@@ -62,7 +62,7 @@ impl Content {
         places
     }
 
-    /// Returns the mean disk space of a record in bytes.
+    /// Returns the mean disk space of a record in this store, in bytes.
     fn mean_record_bytes(&self) -> u64 {
         let segments: u32 = self.logs.iter().map(|log| log.next - log.tail).sum();
         u64::from(segments) * self.geometry().segment_bytes() / self.index.len().max(1)

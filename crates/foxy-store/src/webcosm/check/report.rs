@@ -41,7 +41,7 @@ impl Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     pub records: u64,
-    /// Disk space of the records, in bytes.
+    /// Disk space of the live records of the class, in bytes.
     pub bytes: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::webcosm::format::packed;
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, Index, Tag};
 
-/// A valid record.
+/// A valid record that the check found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundRecord<'a> {
     pub key: Key,

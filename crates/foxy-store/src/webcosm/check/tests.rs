@@ -44,7 +44,7 @@ impl Store {
         Self { driver, observer }
     }
 
-    /// Puts, replaces and removes random records.
+    /// Puts, replaces and removes random records, with `steps` requests in total.
     fn work(&mut self, steps: u64, random: &mut Random) {
         for _ in 0..steps {
             let key = name(random.below(KEYS));

@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         SegmentState::Unsealed
     }
 
-    /// Returns the byte offset and the length of a segment.
+    /// Returns the byte offset in the file and the length in bytes of a segment.
     fn whole(&self, segment: Segment) -> (u64, usize) {
         let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
         (self.geometry.offset(self.geometry.slot(segment), 0), length)

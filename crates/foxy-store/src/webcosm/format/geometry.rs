@@ -43,7 +43,7 @@ pub enum LogName {
 }
 
 impl LogName {
-    /// Both logs.
+    /// All logs: the main log and the probation log.
     pub const ALL: [Self; 2] = [Self::Main, Self::Probation];
 }
 

@@ -63,9 +63,9 @@ impl Slots {
 /// The pages of the file that contain a record. They are consecutive and belong to one segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
-    /// Byte offset of the first page in the file.
+    /// Byte offset in the file of the first of these pages.
     pub offset: u64,
-    /// Length of the pages in bytes.
+    /// Length of all these pages together, in bytes.
     pub length: usize,
     pub position: Position,
     stamp: u64,

@@ -10,7 +10,7 @@ use crate::webcosm::index::Tag;
 const HEADER: usize = 24;
 const KIND: [u8; 4] = *b"uses";
 
-/// Largest size of an entry in bytes.
+/// Largest size in bytes of an entry (the use counter of one record).
 const ENTRY: usize = 9;
 
 /// Encodes use counters as pages.

@@ -212,7 +212,7 @@ impl Index {
         None
     }
 
-    /// Returns the number of partitions.
+    /// Returns the number of partitions of the index.
     pub const fn parts(&self) -> usize {
         self.partitions.len()
     }

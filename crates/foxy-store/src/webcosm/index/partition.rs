@@ -22,7 +22,7 @@ pub struct Place {
 /// key, by which the words are sorted.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
-    /// All words are in one array.
+    /// All words (index entries) of the partition are in one array.
     Whole(ChunkedArray),
     /// The words are split into several arrays by their first bits. The number of arrays is a power
     /// of two.

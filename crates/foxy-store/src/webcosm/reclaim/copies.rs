@@ -107,7 +107,7 @@ impl Copies {
         self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
     }
 
-    /// Drops the copies that are not written yet.
+    /// Drops the copied records that are not written yet.
     pub fn clear(&mut self) {
         self.to_read.clear();
         self.queue.clear();

@@ -30,7 +30,7 @@ const RECORDS_AT_ONCE: usize = 512;
 struct Weighing {
     segment: Segment,
     records: Vec<Listed>,
-    /// Number of records examined so far.
+    /// Number of records of the segment examined so far.
     done: usize,
     candidates: Vec<Candidate>,
 }

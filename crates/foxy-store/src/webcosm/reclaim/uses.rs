@@ -13,7 +13,7 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use std::time::Duration;
 
-/// Largest number of pages that one step reads or writes.
+/// Largest number of pages of use counters that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
 /// Largest number of index entries that one step visits. Visiting this many entries takes a

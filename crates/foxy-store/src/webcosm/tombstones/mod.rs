@@ -91,7 +91,7 @@ impl Tombstone {
     }
 }
 
-/// A record to store.
+/// The record to store, and the size of its object.
 #[derive(Debug)]
 pub struct Put {
     pub record: Record,

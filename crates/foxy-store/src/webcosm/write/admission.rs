@@ -180,7 +180,7 @@ impl LargeObjects {
         Self { allowed: most, most }
     }
 
-    /// Notes that a record of `length` bytes arrived.
+    /// Raises `allowed`, because a record of `length` bytes arrived.
     fn earn(&mut self, length: usize) {
         let earned = signed((length / BYTES_PER_LARGE) as u64);
         self.allowed = (self.allowed + earned).min(self.most);

@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Returns the mean disk space of a record in bytes.
+    /// Returns the mean disk space of a record in this store, in bytes.
     pub fn mean_record_bytes(&self, cx: &Context) -> u64 {
         self.used_bytes(&cx.geometry) / cx.index.len().max(1)
     }

@@ -16,7 +16,7 @@ pub struct BudgetMeter {
 }
 
 impl BudgetMeter {
-    /// Creates a meter with the unused bytes of one day.
+    /// Creates a meter. It starts with the unused bytes of one day.
     pub fn new(bytes_per_day: u64) -> Self {
         let bytes_per_day = i64::try_from(bytes_per_day).unwrap_or(i64::MAX);
         Self { bytes_per_day, left: bytes_per_day, since: Instant::ZERO }
