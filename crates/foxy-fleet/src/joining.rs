@@ -1,37 +1,39 @@
-//! The standing of this node: how much of its keys it takes while it joins or leaves the fleet, and
-//! how long it asks the former owners of its keys.
+//! The state of this node while it joins or leaves the fleet. It decides which fraction of its
+//! cache keys the node takes, and how long the node asks the former owners of these keys.
 
 use foxy_base::Instant;
 use foxy_proxy::upstream::fleet::Standing;
 use std::time::Duration;
 
-/// Number of steps in which a joining node takes its keys.
+/// Number of steps in which a joining node takes its cache keys.
 const STEPS: u32 = 10;
 
-/// The settings of a node that joins.
+/// The settings for a node that joins the fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JoinTerms {
-    /// Time until the node takes all its keys. Zero if it takes them at once.
+    /// Time over which the node takes its cache keys step by step. If it is zero, the node takes
+    /// all its keys at once.
     pub ramp: Duration,
-    /// Time for which the node asks the former owners of its keys.
+    /// Time for which a node that joined asks the former owners of its keys for responses.
     pub former_owner: Duration,
 }
 
-/// The state of joining and leaving.
+/// The state of a node that joins or leaves the fleet.
 #[derive(Debug, Default)]
 pub struct Joining {
     terms: JoinTerms,
-    /// Whether the node may not take keys yet.
+    /// Whether the node joins and waits for [`Self::ready`] before it takes keys.
     waits: bool,
-    /// When the node began to take keys. `None` if it has always been a member.
+    /// The time when the node began to take keys. `None` if the node did not join during this run
+    /// of the program, or still waits.
     begun: Option<Instant>,
-    /// When the node was last cut off from all others.
+    /// The end of the last time in which this node reached no other node.
     cut_off: Option<Instant>,
     is_leaving: bool,
 }
 
 impl Joining {
-    /// Begins to join. The node takes no keys until [`Self::ready`].
+    /// Begins to join the fleet. The node takes no keys until [`Self::ready`] is called.
     pub fn begin(&mut self, terms: JoinTerms) {
         *self = Self { terms, waits: true, ..Self::default() };
     }
@@ -43,17 +45,18 @@ impl Joining {
         }
     }
 
-    /// Notes that the node reaches another node again, after it had lost all others.
+    /// Notes that this node reaches another node again, after it had reached none.
     pub fn returns(&mut self, now: Instant) {
         self.cut_off = Some(now);
     }
 
-    /// Begins to leave, or stays after all.
+    /// Begins to leave the fleet. If `is_leaving` is false, ends the leaving, and the node stays a
+    /// member.
     pub fn leave(&mut self, is_leaving: bool) {
         self.is_leaving = is_leaving;
     }
 
-    /// Returns the part of its keys that the node takes.
+    /// Returns the fraction of its keys that the node takes, and whether the node leaves.
     pub fn standing(&self, now: Instant) -> Standing {
         let part = match self.begun {
             _ if self.is_leaving => 0,
@@ -70,7 +73,8 @@ impl Joining {
         Standing { part, is_leaving: self.is_leaving }
     }
 
-    /// Returns true while the former owners may have responses that this node lacks.
+    /// Returns whether this node must ask the former owners of its keys, because they may have
+    /// responses that this node lacks.
     pub fn asks_former_owners(&self, now: Instant) -> bool {
         let is_recent = |since: Instant| now.since(since) < self.terms.former_owner;
         self.waits || self.begun.is_some_and(is_recent) || self.cut_off.is_some_and(is_recent)

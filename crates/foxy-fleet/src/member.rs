@@ -1,15 +1,16 @@
-//! The members of a fleet: name, address and weight of each node, and which node this process is.
+//! The members of a fleet: the name, address and weight of each node. Also says which of the
+//! members is this process.
 
 use foxy_http::Authority;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Largest number of members.
+/// Largest number of members in a fleet.
 pub const MAX_MEMBERS: usize = 64;
-/// Largest weight of a member.
+/// Largest weight of a member, which determines how many keys the member owns.
 pub const MAX_WEIGHT: u32 = 1000;
-/// Largest number of bytes in a name: the limit of a DNS label (RFC 1035 §2.3.4).
+/// Largest number of bytes in a member's name: the limit of a DNS label (RFC 1035 §2.3.4).
 const MAX_NAME: usize = 63;
 
 /// The name of a member: a DNS label in lower case. The certificate of the member contains the
@@ -18,7 +19,7 @@ const MAX_NAME: usize = 63;
 pub struct MemberId(Arc<str>);
 
 impl MemberId {
-    /// Returns the name.
+    /// Returns the member's name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,7 +45,7 @@ impl FromStr for MemberId {
     }
 }
 
-/// A node of the fleet.
+/// A node of the fleet, as the operator lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Name of the member.
@@ -53,20 +54,20 @@ pub struct Member {
     pub host: String,
     /// TCP port where other nodes reach the member.
     pub port: u16,
-    /// Share of the keys, relative to the weights of other members.
+    /// Weight of the member. The number of keys that a member owns is in proportion to its weight.
     pub weight: u32,
 }
 
-/// The reason why a text describes no member.
+/// The reason why a text does not describe a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadMember {
-    /// The name is no DNS label in lower case.
+    /// The name is not a DNS label in lower case.
     Name,
     /// The URL is missing, or is not `https://HOST:PORT`.
     Url,
     /// The weight is not a number between 1 and [`MAX_WEIGHT`].
     Weight,
-    /// The text has another word than name, URL and weight.
+    /// The text has more words than name, URL and weight.
     TooMuch,
 }
 
@@ -89,7 +90,7 @@ impl std::error::Error for BadMember {}
 impl FromStr for Member {
     type Err = BadMember;
 
-    /// Reads `NAME https://HOST:PORT [weight=N]`.
+    /// Reads a member from a text of the form `NAME https://HOST:PORT [weight=N]`.
     fn from_str(text: &str) -> Result<Self, BadMember> {
         let mut words = text.split_whitespace();
         let id = words.next().ok_or(BadMember::Name)?.parse()?;
@@ -123,17 +124,18 @@ impl fmt::Display for Member {
     }
 }
 
-/// All members of a fleet, in the operator's order, and the position of this node.
+/// All members of a fleet in the order of the operator's list, and the position of this node in the
+/// list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members {
     all: Arc<[Member]>,
     own: usize,
 }
 
-/// The reason why a list of members is not a fleet.
+/// The reason why foxy refuses a list of members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFleet {
-    /// No member has the name of this node.
+    /// No member of the list has the name of this node.
     NoOwn(MemberId),
     /// Two members have this name.
     Twice(MemberId),
@@ -154,10 +156,10 @@ impl fmt::Display for BadFleet {
 impl std::error::Error for BadFleet {}
 
 impl Members {
-    /// Creates the fleet of `all` members, as the node `own` sees it.
+    /// Creates the list of the members `all`. This node has the name `own`.
     ///
     /// # Errors
-    /// The list lacks the node, has a name twice, or is too long.
+    /// Returns an error if the list lacks this node, contains a name twice, or is too long.
     pub fn new(all: Vec<Member>, own: &MemberId) -> Result<Self, BadFleet> {
         if all.len() > MAX_MEMBERS {
             return Err(BadFleet::TooMany);
@@ -171,7 +173,7 @@ impl Members {
         Ok(Self { all: all.into(), own })
     }
 
-    /// Returns all members.
+    /// Returns all members of the fleet, including this node.
     pub fn all(&self) -> &[Member] {
         &self.all
     }
@@ -181,7 +183,7 @@ impl Members {
         self.own
     }
 
-    /// Returns this node.
+    /// Returns this node as a member of the fleet.
     pub fn own(&self) -> &Member {
         &self.all[self.own]
     }

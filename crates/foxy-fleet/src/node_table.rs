@@ -1,5 +1,6 @@
-//! The members of a fleet with their numbers and states. A changed list of members makes a new
-//! table that keeps the numbers of all names, so that requests in progress keep their nodes.
+//! The members of a fleet, each with a number and a state. If the list of members changes, a new
+//! table replaces the old. It keeps the number of each name, so that requests in progress keep
+//! their nodes.
 
 use crate::member::{Member, Members};
 use crate::nodes::NodeState;
@@ -10,16 +11,17 @@ use std::sync::Arc;
 /// Largest number of former members whose numbers are remembered.
 const MAX_FORMER: usize = 256;
 
-/// The present members, and former members.
+/// The present members of a fleet, and former members that requests in progress may still use.
 #[derive(Debug)]
 pub struct NodeTable {
     members: Members,
     rendezvous: Rendezvous,
-    /// The members in the order of `members`.
+    /// The present members, in the order of `members`.
     present: Vec<Numbered>,
-    /// Members of earlier lists. The last has left most recently.
+    /// Former members: names that earlier lists contained. The member that left most recently is
+    /// the last.
     former: Vec<Numbered>,
-    /// The number of the next new name.
+    /// The number that the next new name receives.
     next: usize,
 }
 
@@ -29,7 +31,7 @@ struct Numbered {
     state: Arc<NodeState>,
 }
 
-/// A present member.
+/// A present member of the fleet, with its state.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedNode<'a> {
     pub member: &'a Member,
@@ -40,12 +42,12 @@ pub struct ListedNode<'a> {
 }
 
 impl NodeTable {
-    /// Creates the first table. The numbers are the positions in the list.
+    /// Creates the first table of a process. The number of a member is its position in the list.
     pub fn new(members: Members) -> Self {
         Self::with(members, Vec::new(), 0)
     }
 
-    /// Creates the table that follows this table after a change of the members.
+    /// Creates the next table after the operator changed the list to `members`.
     pub fn followed_by(&self, members: Members) -> Self {
         let known = self.former.iter().chain(&self.present).cloned().collect();
         Self::with(members, known, self.next)
@@ -83,7 +85,7 @@ impl NodeTable {
         (0..self.present.len()).map(|position| self.seat(position))
     }
 
-    /// Returns this node.
+    /// Returns this node as other nodes reach it.
     pub fn own(&self) -> &Arc<FleetNode> {
         &self.present[self.members.own_position()].node
     }
@@ -108,15 +110,16 @@ impl NodeTable {
         self.present.iter().any(|known| known.node.number == number)
     }
 
-    /// Returns the best present members for a key among all that `counts` accepts: the owner and
-    /// the second. A member that joins or leaves has only a part of its weight.
+    /// Returns the two best present members for a key: the owner and its first substitute. Only
+    /// members that `counts` accepts are candidates. A member that joins or leaves has only a part
+    /// of its weight.
     pub fn best_two(
         &self,
         key: &[u8],
         counts: impl Fn(&ListedNode<'_>) -> bool,
     ) -> [Option<ListedNode<'_>>; 2] {
         let part = |seat: &ListedNode<'_>| seat.state.standing().part;
-        // If no member has any weight, all count in full.
+        // If all candidates have a weight of zero now, each counts with its whole weight.
         let has_weight = self.all().any(|seat| counts(&seat) && part(&seat) > 0);
         self.best_of(key, |seat| match counts(seat) {
             true if has_weight => part(seat),
@@ -124,7 +127,8 @@ impl NodeTable {
         })
     }
 
-    /// Returns the best present members for a key, as if no member joined or left.
+    /// Returns the two best present members for a key, as if all members had their whole weight,
+    /// even while they join or leave.
     pub fn best_two_by_weight(
         &self,
         key: &[u8],

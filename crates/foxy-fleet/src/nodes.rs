@@ -1,4 +1,5 @@
-//! Implements [`Fleet`] for the proxy: the state of each node, and the node to ask for a key.
+//! Implements the trait [`Fleet`] for the proxy. It knows the state of each node, and chooses the
+//! node to ask for a key.
 
 use crate::joining::{JoinTerms, Joining};
 use crate::member::{Member, MemberId, Members};
@@ -13,15 +14,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A node is never busy if it answers at most this number of requests of other nodes at a time.
+/// A node counts as busy only if it answers more than this number of requests from other nodes at
+/// the same time.
 const NEVER_BUSY: u32 = 64;
 
-/// A node is lost after this number of unanswered pings in a row. One unanswered ping may only mean
-/// that the node's machine is busy.
+/// A node counts as lost after this number of consecutive pings without an answer. A single missing
+/// answer may only mean that the node's machine is busy.
 const MISSED_PINGS: u32 = 3;
 
-/// Shortest time to wait for the owner before this node asks a second node. Pauses of the operating
-/// system's scheduler are usually shorter.
+/// Shortest time to wait for the owner of a key before this node asks a second node. Pauses by the
+/// operating system's scheduler are usually shorter.
 const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 
 /// The state of a fleet, as one node sees it.
@@ -29,36 +31,40 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 pub struct Nodes {
     table: Live<NodeTable>,
     joining: Mutex<Joining>,
-    /// Whether this node lost all others, and another is back since the last [`Self::tick`].
+    /// Whether, since the last [`Self::tick`], this node reached another node after it had reached
+    /// none.
     returns: AtomicBool,
-    /// Whether this node asks former owners.
+    /// Whether this node now asks the former owners of its keys for responses.
     asks_former: AtomicBool,
     rates: KeyRates,
-    /// Number of requests of other nodes in progress.
+    /// Number of requests from other nodes that this node is answering.
     load: AtomicU32,
     hot_rate: u32,
-    /// Hash of this node's settings that must be equal on all nodes. 0 if unknown.
+    /// Hash of those settings of this node that must be equal on all nodes. 0 if the hash is
+    /// unknown.
     settings: AtomicU64,
 }
 
-/// The state of a node, as its answers tell it.
+/// The state of a node, as the node's own answers report it.
 #[derive(Debug, Default)]
 pub struct NodeState {
     is_lost: AtomicBool,
-    /// Number of pings without an answer, since the last answer.
+    /// Number of pings without an answer since the node's last answer.
     missed_pings: AtomicU32,
     load: AtomicU32,
-    /// The thousandths of its keys that the node does not take.
+    /// The fraction of its keys, in thousandths, that the node does not take while it joins or
+    /// leaves.
     missing_part: AtomicU32,
     is_leaving: AtomicBool,
     times: RecentTimes,
-    /// Hash of the node's settings that must be equal on all nodes. 0 if unknown.
+    /// Hash of those settings of the node that must be equal on all nodes. 0 if the hash is
+    /// unknown.
     settings: AtomicU64,
-    /// Whether [`Nodes::new_differences`] has returned the node for its settings.
+    /// Whether [`Nodes::new_differences`] has already reported that the node's settings differ.
     is_reported: AtomicBool,
 }
 
-/// The state of a node, for the operator.
+/// The state of a node, as foxy shows it to the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeStatus {
     /// Name, address and weight of the node.
@@ -67,22 +73,22 @@ pub struct NodeStatus {
     pub is_own: bool,
     /// True if the node accepts no connections or answers no pings.
     pub is_lost: bool,
-    /// True if settings that must be equal on all nodes differ from this node's settings.
+    /// True if the node's settings differ from this node's settings, although they must be equal.
     pub differs: bool,
-    /// The part of its keys that the node takes.
+    /// The fraction of its keys that the node takes, and whether the node leaves.
     pub standing: Standing,
-    /// Share of the keys that the node owns now, from 0 to 1.
+    /// Fraction of all keys that the node owns now, from 0 to 1.
     pub share: f64,
-    /// Number of requests of other nodes in progress at the node.
+    /// Number of requests from other nodes that the node is answering.
     pub load: u32,
-    /// 99 % of the node's recent answers took at most this time. Answers that waited for the origin
-    /// do not count.
+    /// Time that 99 % of the node's recent answers did not exceed. Answers that waited for the
+    /// origin do not count.
     pub p99: Option<Duration>,
 }
 
 impl Nodes {
-    /// Creates the fleet. All nodes keep copies of responses whose keys have at least `hot_rate`
-    /// requests per second.
+    /// Creates the state of a fleet. If a key has at least `hot_rate` requests per second, all
+    /// nodes keep copies of its responses.
     pub fn new(members: Members, hot_rate: u32) -> Self {
         Self {
             table: Live::from(NodeTable::new(members)),
@@ -100,21 +106,23 @@ impl Nodes {
         self.joining.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to join the fleet. This node takes no keys until [`Self::tick`] tells that it is
-    /// ready.
+    /// Begins to join the fleet. This node takes no keys until [`Self::tick`] is called with
+    /// `is_ready`.
     pub fn join(&self, terms: JoinTerms, now: Instant) {
         self.joining().begin(terms);
         self.update(now);
     }
 
-    /// Begins to leave the fleet: this node takes no keys. Or stays after all.
+    /// Begins to leave the fleet, so that this node takes no more keys. If `is_leaving` is false,
+    /// ends the leaving.
     pub fn leave(&self, is_leaving: bool, now: Instant) {
         self.joining().leave(is_leaving);
         self.update(now);
     }
 
-    /// Takes more keys if it is time to. The caller calls this at least every few seconds.
-    /// `is_ready` is true if this node can serve stored responses without validation.
+    /// Takes more keys if this node is joining and the next step is due. The caller must call this
+    /// function at least every few seconds. `is_ready` is true if this node can serve stored
+    /// responses without validation.
     pub fn tick(&self, is_ready: bool, now: Instant) {
         if is_ready {
             self.joining().ready(now);
@@ -141,8 +149,8 @@ impl Nodes {
         self.table.replace(table);
     }
 
-    /// Sets the settings that must be equal on all nodes. Names and weights of the members always
-    /// belong to them.
+    /// Computes the hash of the settings that must be equal on all nodes. The hash also covers the
+    /// names and weights of the members.
     pub fn set_settings(&self, settings: &str) {
         let word = |member: &Member| format!("{} {}\n", member.id, member.weight);
         let table = self.table.get();
@@ -152,7 +160,8 @@ impl Nodes {
         self.settings.store(hash.max(1), Ordering::Relaxed);
     }
 
-    /// Returns the nodes whose settings began to differ since the last call.
+    /// Returns the nodes whose settings have begun to differ from this node's settings since the
+    /// last call.
     pub fn new_differences(&self) -> Vec<MemberId> {
         let is_new = |state: &NodeState| {
             let differs = self.differs(state);
@@ -170,7 +179,7 @@ impl Nodes {
         own != 0 && other != 0 && own != other
     }
 
-    /// Returns the state of each node.
+    /// Returns the state of each node for the operator.
     pub fn status(&self) -> Vec<NodeStatus> {
         let table = self.table.get();
         let works = |seat: &ListedNode<'_>| !seat.state.is_lost();
@@ -198,8 +207,8 @@ impl Nodes {
         table.all().map(status).collect()
     }
 
-    /// Returns true if this node has too many requests in progress: more than [`NEVER_BUSY`], and
-    /// more than 1.25 times the mean of the nodes that are not lost.
+    /// Returns whether this node answers too many requests from other nodes: more than
+    /// [`NEVER_BUSY`], and more than 1.25 times the mean of the nodes that are not lost.
     fn is_busy(&self, load: u32) -> bool {
         let table = self.table.get();
         let others = table.all().filter(|seat| !seat.is_own && !seat.state.is_lost());
@@ -216,7 +225,7 @@ impl NodeState {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the part of its keys that the node takes.
+    /// Returns the fraction of its keys that the node takes, and whether the node leaves.
     pub fn standing(&self) -> Standing {
         let missing = self.missing_part.load(Ordering::Relaxed);
         let part = Standing::WHOLE.part.saturating_sub(missing);
@@ -276,7 +285,7 @@ impl Fleet for Nodes {
         table.best_two(key, counts)[0].filter(|owner| owner.is_own)?;
         let [first, second] = table.best_two_by_weight(key, counts);
         let former = match first.filter(|first| !first.is_own) {
-            // That node joins or leaves.
+            // This node owns the key only because the node `first` joins or leaves.
             Some(first) => first,
             None => second.filter(|_| self.asks_former.load(Ordering::Relaxed))?,
         };

@@ -1,4 +1,5 @@
-//! Tests which node another node asks, and how nodes are lost, busy, join and leave.
+//! Tests which node another node asks for a key, and when a node counts as lost or busy. Also tests
+//! nodes that join and leave.
 
 use super::*;
 
@@ -9,7 +10,7 @@ fn nodes(own: &str) -> Nodes {
     Nodes::new(Members::new(all, &own).expect("a fleet"), 32)
 }
 
-/// Returns a key whose order begins with these nodes.
+/// Returns a key with this owner. The node `second` is the owner's first substitute.
 fn key(nodes: &Nodes, owner: usize, second: usize) -> Vec<u8> {
     let keys = (0..).map(|number: u32| number.to_be_bytes().to_vec());
     let numbers = |key: &[u8]| nodes.order(key).map(|node| node.map(|node| node.number));

@@ -1,16 +1,16 @@
-//! The recent response times of a node.
+//! The recent response times of a fleet's node.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of response times that are remembered.
+/// Number of recent response times that are remembered for a node.
 const REMEMBERED: usize = 512;
-/// The percentile is unknown until there are this number of times.
+/// Smallest number of response times from which the 99th percentile is computed.
 const LEAST: usize = 100;
-/// The percentile is computed again after this number of new times.
+/// The 99th percentile is computed again after this number of new response times.
 const BATCH: usize = 32;
 
-/// The last response times, and the time that 99 % of them do not exceed.
+/// A node's last response times, and their 99th percentile.
 #[derive(Debug, Default)]
 pub struct RecentTimes(Mutex<Ring>);
 
@@ -22,7 +22,7 @@ struct Ring {
 }
 
 impl RecentTimes {
-    /// Remembers a time, and forgets the oldest.
+    /// Adds a response time. If the memory is full, forgets the oldest time.
     pub fn add(&self, time: Duration) {
         let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = ring.next % REMEMBERED;
@@ -38,8 +38,8 @@ impl RecentTimes {
         }
     }
 
-    /// Returns the time that 99 % of the recent times do not exceed. Returns `None` if there are
-    /// too few times.
+    /// Returns the time that 99 % of the recent response times do not exceed. Returns `None` if too
+    /// few times are known.
     pub fn p99(&self) -> Option<Duration> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).p99
     }

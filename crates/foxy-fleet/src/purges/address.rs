@@ -1,18 +1,20 @@
-//! The address of an engine. The scheme of its URL decides the kind of engine.
+//! The address of an engine, the external server with the fleet's purge log. The scheme of the URL
+//! decides whether the engine is NATS or Redis.
 
 use super::engine::{Engine, EngineError, Watch};
 use super::nats::{NatsEngine, NatsServer, NatsWatch};
 use super::redis::{RedisEngine, RedisServer, RedisWatch};
 
-/// A user and a password of a server.
+/// The user and the password with which foxy logs in to an engine (the server with the purge log).
 pub struct EngineCredentials {
     pub(super) user: String,
     pub(super) password: String,
 }
 
 impl EngineCredentials {
-    /// Reads `USER:PASSWORD`. An empty user means the server's default user, or that the password
-    /// is a token. Returns `None` if the colon is missing, or the text has a control character.
+    /// Reads `USER:PASSWORD`. If the user is empty, the password is for the server's default user,
+    /// or is a token. Returns `None` if the colon is missing, or if the text contains a control
+    /// character.
     pub fn read(text: &str) -> Option<Self> {
         let (user, password) = text.split_once(':')?;
         let is_sound = !text.contains(char::is_control);
@@ -20,19 +22,20 @@ impl EngineCredentials {
     }
 }
 
-/// A server with an engine.
+/// The address of an engine: a server that keeps the fleet's purge log.
 pub enum EngineAddress {
-    /// NATS JetStream.
+    /// The engine is NATS JetStream.
     Nats(NatsServer),
-    /// Redis or Valkey.
+    /// The engine is Redis or Valkey.
     Redis(RedisServer),
 }
 
 impl EngineAddress {
-    /// Reads a URL. `credentials` apply if the URL contains no password.
+    /// Reads the URL of an engine. `credentials` apply if the URL contains no password.
     ///
     /// # Errors
-    /// The URL is unusable. The error does not repeat the URL, because it may contain a password.
+    /// Returns an error if the URL is unusable. The error does not repeat the URL, because the URL
+    /// may contain a password.
     pub fn new(url: &str, credentials: Option<&EngineCredentials>) -> Result<Self, EngineError> {
         if ["nats://", "tls://"].iter().any(|scheme| url.starts_with(scheme)) {
             NatsServer::new(url, credentials).map(Self::Nats)
@@ -49,7 +52,7 @@ impl EngineAddress {
         }
     }
 
-    /// Returns a wait for new entries.
+    /// Returns a watch, which waits for new entries of the engine's purge log.
     pub fn watch(&self) -> Box<dyn Watch> {
         match self {
             Self::Nats(server) => Box::new(NatsWatch::new(server)),

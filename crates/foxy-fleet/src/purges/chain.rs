@@ -1,35 +1,37 @@
-//! Checks the *chain* of the purge log, without IO: each entry has the hash of the entry before. If
-//! the log does not continue the chain that a member knows, the engine has lost entries.
+//! Checks the *chain* of the purge log, without IO: each entry contains the hash of the previous
+//! entry. If the log does not continue the chain that a member knows, the engine (the server with
+//! the log) has lost entries.
 
 use super::engine::LogView;
 use super::entry::{Content, Entry, Process};
 use std::collections::BTreeMap;
 
-/// Largest number of writers whose counters a chain remembers.
+/// Largest number of processes (writers of the purge log) whose last entries a chain remembers.
 const MAX_WRITERS: usize = 256;
 
-/// The reason why a chain is broken.
+/// The reason why the purge log does not continue the chain of entries that a member knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Broken {
-    /// The log ends before an entry that this member knows.
+    /// The purge log ends before an entry that this member has read.
     LostTail,
-    /// Entries are missing between the log's first position and its highest position.
+    /// Entries are missing in the middle of the purge log, between its first and its highest
+    /// position.
     Removed,
-    /// An entry does not continue the entry that this member knows: its chain's number or a hash
-    /// differs.
+    /// An entry of the purge log does not continue the last entry that this member has read: the
+    /// number of its chain or the hash in it differs.
     WrongHash,
-    /// An entry of a writer is missing, although the hashes match.
+    /// An entry of a process is missing, although the hashes of the purge log match.
     LostOfWriter,
-    /// An entry cannot be read.
+    /// An entry of the purge log is damaged, or has an unknown form.
     Unreadable,
 }
 
 impl Broken {
-    /// All reasons.
+    /// All reasons why a chain can be broken.
     pub const ALL: [Self; 5] =
         [Self::LostTail, Self::Removed, Self::WrongHash, Self::LostOfWriter, Self::Unreadable];
 
-    /// Returns the reason as one word.
+    /// Returns the reason as one word, for metrics and status pages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LostTail => "lost-tail",
@@ -41,40 +43,42 @@ impl Broken {
     }
 }
 
-/// The place up to which a member has followed the log.
+/// The last entry of the purge log that a member has applied, or that the log contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// Random number that identifies the chain.
+    /// Random number of the chain to which the entry belongs.
     pub number: u64,
-    /// Position of the last entry.
+    /// Position of the entry in the purge log.
     pub position: u64,
-    /// Hash of the last entry.
+    /// Hash of the entry.
     pub hash: u128,
-    /// For each writer, the counter and the position of its last entry.
+    /// The last entry of each writer, a process that appends entries: the writer's own count of its
+    /// entries, and the entry's position.
     writers: BTreeMap<Process, (u64, u64)>,
 }
 
-/// The next step of a member that has read the log.
+/// The next step of a member that has read the purge log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// The member has followed the whole log.
+    /// The member has already applied every entry of the purge log.
     UpToDate,
-    /// Apply these entries. The member's place is then this place.
+    /// The member must apply these entries. The `Chain` is the last of them.
     Follow(Vec<Entry>, Chain),
-    /// A new chain begins at this place. Demand validation of all stored responses, then continue
-    /// after this place.
+    /// A new chain begins at this entry of the purge log. The member must demand validation of all
+    /// stored responses, and then continue after this entry.
     Begin(Chain),
-    /// The member is new, or entries have left the log before it read them. Demand validation of
-    /// all stored responses, then continue after this place, the end of the log.
+    /// The member is new, or entries have left the purge log before the member read them. The
+    /// member must demand validation of all stored responses, and then continue after this entry,
+    /// the last of the log.
     Missed(Chain),
-    /// The member is new, and the log never had an entry.
+    /// The member is new, and the purge log never had an entry.
     Empty,
     /// The chain is broken, because the engine lost or changed entries.
     Broken(Broken),
 }
 
 impl Chain {
-    /// Creates the place after an entry of a chain, such as a saved place.
+    /// Creates the place of an entry from its saved chain number, position and hash.
     pub fn at(number: u64, position: u64, hash: u128) -> Self {
         Self { number, position, hash, writers: BTreeMap::new() }
     }
@@ -85,13 +89,15 @@ impl Chain {
         chain
     }
 
-    /// Returns the place at the end of a log. Returns `None` if the log has no readable last entry.
+    /// Returns the last entry of a purge log. Returns `None` if the log has no entry, or if the
+    /// last entry cannot be read.
     pub fn end(log: &LogView) -> Option<Self> {
         let bytes = log.last.as_ref()?;
         Some(Self::after(&Entry::decode(bytes)?, bytes))
     }
 
-    /// Returns the number of entries that a process has appended, as far as this chain shows.
+    /// Returns the number of entries that a process has appended to the purge log, as far as this
+    /// member has read them.
     pub fn written_by(&self, process: &Process) -> u64 {
         self.writers.get(process).map_or(0, |(counter, _)| *counter)
     }
@@ -121,7 +127,8 @@ impl Chain {
     }
 }
 
-/// Compares the log with the chain that a member has followed so far.
+/// Compares the purge log with the last entry that a member has applied. Returns the member's next
+/// step.
 pub fn advise(known: Option<&Chain>, log: &LogView) -> Advice {
     let Some((last_bytes, last)) = log.last.as_ref().map(|bytes| (bytes, Entry::decode(bytes)))
     else {

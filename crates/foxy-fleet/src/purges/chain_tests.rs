@@ -1,4 +1,4 @@
-//! Tests that the chain checker names each kind of loss.
+//! Tests that the check of the purge log's chain recognises each kind of lost entry.
 
 use super::*;
 use crate::purges::entry::Process;
@@ -13,7 +13,8 @@ fn purge() -> Content {
     Content::Purge(vec![Order { scope: Scope::Tag(4), strength: Strength::Hard, at: WallTime(0) }])
 }
 
-/// A log with a `Begin` entry at `first`, and purges by alternating writers.
+/// A purge log whose first entry is a `Begin`, with purges of alternating writers. Each item has
+/// the position and the bytes of an entry.
 struct Log(Vec<(u64, Vec<u8>)>);
 
 impl Log {
@@ -93,7 +94,7 @@ fn each_loss_has_its_name() {
     let shorter = Log(whole.0[..2].to_vec());
     assert_eq!(advice(&shorter, &known), Advice::Broken(Broken::LostTail));
     assert_eq!(advise(Some(&known), &LogView::default()), Advice::Broken(Broken::LostTail));
-    // After the loss of entry 3, another writer appended another entry 3.
+    // The log loses entry 3. Then another writer appends another entry 3.
     let mut forked = Log(whole.0[..2].to_vec());
     forked.push(7, 3, "c", 1, Entry::hash(&whole.0[1].1), purge());
     assert_eq!(advice(&forked, &known), Advice::Broken(Broken::WrongHash));

@@ -1,46 +1,49 @@
-//! The services that the purge log needs from an engine: an ordered log, and a record of each
-//! member's process. `redis` and `nats` implement them.
+//! The services that the purge log needs from an engine (an external server): an ordered log, and a
+//! record of each member's process. The modules `redis` and `nats` implement these services.
 //!
 //! # The order of steps
 //!
 //! Each step takes effect at one moment between its call and its return. The steps are: append an
-//! entry, write a record, remove a record, read a record, read the log. An exchange writes,
-//! removes, reads all records, and then reads the log. Other processes may act between these
-//! steps. In Redis, an exchange is one step.
+//! entry, write a record, remove a record, read a record, read the log. An exchange writes a
+//! record, removes records, reads all records, and then reads the log. Other processes may act
+//! between these steps. In Redis, an exchange is one step.
 //!
-//! **A purger counts every lease that may lack its entry.** A member writes its record, then reads
-//! the log, and gets a lease. If its log lacks an entry, the append came later. The purger reads
-//! the records after the append, so it finds this record, or a later record of the same process. If
-//! a later record tells the entry's position, the member has applied the entry. Otherwise the lease
-//! began before the purger saw the record, so it ends before the purger stops to wait.
+//! **A process that purges counts every lease that may lack its entry.** A member writes its
+//! record, then reads the log, and gets a lease. If its log lacks an entry, the append came later.
+//! The process that purges reads the records after the append, so it finds this record, or a later
+//! record of the same member. If a later record contains the entry's position, the member has
+//! applied the entry. Otherwise the lease began before that process saw the record. So the lease
+//! ends before that process stops to wait.
 //!
-//! **A position in a record is about the entry that the purger finds.** A record has the hash of
-//! the last applied entry. The purger counts the position only if it has read an entry with this
-//! hash there.
+//! **The position in a record must be about the same entry.** A record has the hash of the last
+//! applied entry. A process that purges accepts the position in a record only if it has read an
+//! entry with this hash at this position.
 //!
-//! **A record shows what the log lost.** A purger acknowledges a purge only after its own record
-//! tells the entry's position. After a rollback, a member that returns finds a position beyond the
-//! end of the log, or another hash, and breaks the chain. So the records are read before the log:
-//! otherwise newer entries would look like lost entries.
+//! **A record shows what the log lost.** A process acknowledges a purge only after its own record
+//! contains the entry's position. The engine may then roll its log back. A member that returns
+//! finds a record with a position beyond the end of the log, or with another hash. It then knows
+//! that the chain is broken. So each exchange reads the records before the log. Otherwise newer
+//! entries would look like lost entries.
 //!
-//! **A proof is no younger than the log.** A record attests that the log of an incarnation lacks
-//! no entry that the process knows. The reader then reads the log. If it read the log first,
-//! another process could begin a new chain after that, and attest only the new chain. The reader
-//! would trust the old log.
+//! **The log is not older than the proof that it is complete.** An incarnation is one run of the
+//! engine's server. A record attests that the log of an incarnation lacks no entry that its process
+//! knows. An exchange reads these records first and the log afterwards. In the other order, another
+//! process could begin a new chain after the read of the log, and attest only the new chain. The
+//! reader would then trust the old log.
 
 use super::entry::Process;
 use super::lease::MemberRecord;
 use std::fmt;
 use std::time::Duration;
 
-/// The reason why a call of the engine failed.
+/// The reason why a call of the engine (the server with the purge log) failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineError {
     /// The address of the engine is unusable.
     BadAddress(String),
-    /// The engine refuses the request, or cannot be reached.
+    /// The engine refuses the request, or foxy cannot reach it. Contains the reason.
     Away(String),
-    /// The answer has an unexpected form.
+    /// The engine's answer has an unexpected form. Contains the name of the unexpected part.
     Unexpected(&'static str),
 }
 
@@ -57,28 +60,29 @@ impl fmt::Display for EngineError {
 /// Whether an engine writes each entry to disk before it confirms the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The engine does so.
+    /// The engine writes each entry to disk before it confirms the entry.
     Always,
-    /// A setting of the engine prevents this. The text names the setting and its value.
+    /// Because of a setting, the engine may confirm an entry before the entry is on disk. The text
+    /// names the setting and its value.
     Weak(String),
-    /// The engine does not tell its settings.
+    /// The engine does not reveal its settings.
     Unknown,
 }
 
-/// Facts about the engine at the other end of a new connection.
+/// Facts about the engine's server to which foxy has just connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// Number of the run of the engine's server. After a restart or a takeover by another server,
-    /// the number differs.
+    /// Number that identifies this run of the engine's server. It changes after a restart, or if
+    /// another server takes over.
     pub incarnation: u64,
-    /// Whether entries survive a crash of the engine.
+    /// Whether the entries of the purge log survive a crash of the engine.
     pub durability: Durability,
 }
 
-/// An entry to append.
+/// An entry that a member appends to the purge log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// The position, which must be higher than every position that the log ever had.
+    /// The position of the entry. It must be higher than every position that the log ever had.
     pub position: u64,
     /// The binary form of the entry.
     pub bytes: Vec<u8>,
@@ -86,44 +90,48 @@ pub struct Append {
     pub drops_earlier: bool,
 }
 
-/// The result of an append.
+/// The result of appending an entry to the purge log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// The log has the entry.
+    /// The log now contains the entry.
     Done,
-    /// Another process took the position. The log does not have the entry.
+    /// Another process has appended an entry at this position. The log does not contain this
+    /// process's entry.
     Taken,
 }
 
-/// The records, and the log at one moment after the records were read.
+/// What an exchange with the engine read: the records of all members, and then the purge log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogView {
-    /// Position of the first entry that is still in the log.
+    /// Position of the first entry that is still in the purge log.
     pub first: u64,
-    /// Highest position that the log ever had.
+    /// Highest position that the purge log ever had.
     pub tail: u64,
-    /// Number of entries in the log.
+    /// Number of entries in the purge log.
     pub count: u64,
-    /// The last entry.
+    /// The binary form of the last entry in the purge log.
     pub last: Option<Vec<u8>>,
-    /// The next entries with their positions.
+    /// The entries after the position from which the exchange reads. Each has its position and its
+    /// binary form.
     pub entries: Vec<(u64, Vec<u8>)>,
-    /// The records of all processes.
+    /// The records that all members' processes have written to the engine.
     pub records: Vec<MemberRecord>,
 }
 
-/// An ordered log, and records of the members' processes. A call may block, but not longer
-/// than [`CALL_TIMEOUT`]. After an error, the next call must be `connect`.
+/// A server with an ordered purge log and with records of the members' processes. A call may block,
+/// but not longer than [`CALL_TIMEOUT`]. After an error, the next call must be `connect`.
 pub trait Engine: Send {
-    /// Opens a new connection. Until the next call of `connect`, all calls reach the same server.
+    /// Opens a new connection to the engine. Until the next call of `connect`, all calls reach the
+    /// same server.
     fn connect(&mut self) -> Result<Connected, EngineError>;
 
-    /// Appends an entry, unless the log ever had an entry at this position or later.
+    /// Appends an entry to the purge log. Refuses the entry if the log ever had an entry at this
+    /// position or later.
     fn append(&mut self, append: &Append) -> Result<Appended, EngineError>;
 
-    /// Writes a record, if there is any, and then removes the records of the processes `gone`. Then
-    /// reads all records. At last, reads the log with the entries after the position `after`. The
-    /// module's documentation explains this order.
+    /// Writes `record` (if it is not `None`) to the engine, and then removes the records of the
+    /// processes `gone`. Then reads all records. Finally reads the purge log, with the entries
+    /// after the position `after`. The module's documentation explains this order.
     fn exchange(
         &mut self,
         record: Option<&MemberRecord>,
@@ -132,15 +140,16 @@ pub trait Engine: Send {
     ) -> Result<LogView, EngineError>;
 }
 
-/// Waits for new entries on a connection of its own.
+/// Waits for new entries of the purge log, on its own connection to the engine.
 pub trait Watch: Send {
-    /// Returns when the log has an entry after the position `after`, or after [`WATCH_TIMEOUT`].
+    /// Returns when the log has an entry after the position `after`, or when [`WATCH_TIMEOUT`] has
+    /// passed.
     fn wait(&mut self, after: u64) -> Result<(), EngineError>;
 }
 
-/// Time limit of a call.
+/// Time limit of a call to the engine.
 pub const CALL_TIMEOUT: Duration = Duration::from_millis(1000);
-/// Time limit of a wait for new entries.
+/// Time limit of a wait for new entries of the purge log.
 pub const WATCH_TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of entries in a [`LogView`].
+/// Largest number of entries that one exchange reads from the purge log.
 pub const MAX_VIEW_ENTRIES: usize = 256;

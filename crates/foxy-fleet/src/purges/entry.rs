@@ -1,5 +1,5 @@
-//! The entries of the purge log and their versioned binary form. Each entry has the hash of the
-//! entry before, so that readers notice lost entries.
+//! The entries of the purge log, and their binary form, which has a version. Each entry contains
+//! the hash of the previous entry, so that readers notice lost entries.
 
 use foxy_proxy::cache::purge::Order;
 use foxy_proxy::cache::purge::journal::{ORDER_BYTES, read_order, write_order};
@@ -7,13 +7,13 @@ use std::fmt;
 use xxhash_rust::xxh3::xxh3_128;
 
 const MAGIC: &[u8; 8] = b"foxylog1";
-/// Largest number of purges in an entry.
+/// Largest number of purges in an entry of the purge log.
 pub const MAX_ENTRY_ORDERS: usize = 4096;
 
-/// One run of a member's program. After a restart, a member is another process.
+/// One run of a member's program. After a restart, the member has a new process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {
-    /// The member's name.
+    /// The name of the member.
     pub member: Box<str>,
     /// Random number that the process draws at its start.
     pub run: u64,
@@ -26,37 +26,37 @@ impl fmt::Display for Process {
 }
 
 impl Process {
-    /// Parses the text that `Display` writes.
+    /// Parses a process from the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let (member, run) = text.rsplit_once('/')?;
         Some(Self { member: member.into(), run: u64::from_str_radix(run, 16).ok()? })
     }
 }
 
-/// The content of an entry.
+/// The content of an entry in the purge log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A new chain begins, because the engine lost entries. Each member validates all responses
-    /// that it stored before.
+    /// A new chain of entries begins, because the engine lost entries. Each member must validate
+    /// all responses that it stored before.
     Begin,
-    /// Purges, which each member applies.
+    /// The entry contains purges, which each member applies.
     Purge(Vec<Order>),
 }
 
 /// An entry of the purge log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Random number of the chain. All entries since the last `Begin` have the same number.
+    /// Random number of the chain. All entries from one `Begin` to the next have the same number.
     pub chain: u64,
-    /// Position in the log, counted from 1.
+    /// Position of the entry in the purge log, counted from 1.
     pub position: u64,
     /// The process that appended the entry.
     pub writer: Process,
     /// Number of entries that the writer has appended, including this entry.
     pub counter: u64,
-    /// The hash of the entry before. Zero for `Begin`.
+    /// The hash of the previous entry. Zero for `Begin`.
     pub previous: u128,
-    /// The purges, or the beginning of a chain.
+    /// The purges in the entry, or the beginning of a chain.
     pub content: Content,
 }
 
@@ -66,9 +66,9 @@ impl Entry {
         xxh3_128(bytes)
     }
 
-    /// Returns the binary form. Its parts with their lengths in bytes are magic 8, chain 8,
-    /// position 8, run 8, counter 8, previous 16, kind 1, length of the name 1, name, purges.
-    /// Numbers are little-endian.
+    /// Returns the binary form of the entry. Its fields, with their sizes in bytes, are: magic 8,
+    /// chain 8, position 8, run 8, counter 8, previous hash 16, kind 1, length of the name 1, name,
+    /// purges. Numbers are little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let name = &self.writer.member.as_bytes()[..self.writer.member.len().min(255)];
         let mut out = MAGIC.to_vec();
@@ -89,7 +89,8 @@ impl Entry {
         out
     }
 
-    /// Reads the binary form. Returns `None` if another version wrote it, or if it is damaged.
+    /// Reads an entry from its binary form. Returns `None` if the bytes are damaged or have another
+    /// version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
         let mut take = |length: usize| {

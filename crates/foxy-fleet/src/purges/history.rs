@@ -1,6 +1,6 @@
-//! The last entries of the log that a member has read. With them, the member notices that another
-//! member has applied other entries: after a rollback, the engine may have given the same positions
-//! to other purges.
+//! Remembers the last entries of the purge log that a member has read. The member compares them
+//! with the records of other members. After a rollback, the engine may have given the same
+//! positions to other purges, so another member may have applied other entries.
 
 use super::chain::{Broken, Chain};
 use super::engine::LogView;
@@ -8,10 +8,12 @@ use super::entry::Entry;
 use super::lease::MemberRecord;
 use std::collections::VecDeque;
 
-/// Largest number of entries that a member remembers. A member that is further behind has no lease.
+/// Largest number of entries that this member remembers. A member that is further behind than this
+/// has no lease anyway.
 const KEPT: usize = 1024;
 
-/// The positions and hashes of the last entries that a member has read, all of one chain.
+/// The positions and hashes of the last entries that a member has read from the purge log. All of
+/// them belong to one chain.
 #[derive(Debug, Default)]
 pub struct History {
     chain: u64,
@@ -19,12 +21,13 @@ pub struct History {
 }
 
 impl History {
-    /// Begins at the place of a member.
+    /// Creates a history that contains only the last entry that a member has applied.
     pub fn at(chain: &Chain) -> Self {
         Self { chain: chain.number, entries: [(chain.position, chain.hash)].into() }
     }
 
-    /// Adds the entries of a view up to the place `to`, to which the view leads.
+    /// Adds the entries that an exchange has read, up to the entry `to`. If `to` belongs to a new
+    /// chain, forgets the old chain.
     pub fn follow(&mut self, view: &LogView, to: &Chain) {
         if to.number != self.chain {
             *self = Self::at(to);
@@ -41,20 +44,22 @@ impl History {
         self.entries.drain(..surplus);
     }
 
-    /// Returns whether the entry at a position has this hash. Returns `None` if this member does
-    /// not know the position.
+    /// Returns whether the entry at a position has this hash. Returns `None` if the history does
+    /// not contain the position.
     fn has(&self, position: u64, hash: u128) -> Option<bool> {
         let found = self.entries.binary_search_by_key(&position, |(at, _)| *at).ok()?;
         Some(self.entries[found].1 == hash)
     }
 
-    /// Returns true if the member of a record has applied the entries that this member knows.
+    /// Returns whether the last entry that another member has applied, according to its record, is
+    /// also in this member's history.
     pub fn agrees(&self, record: &MemberRecord) -> bool {
         record.chain == self.chain && self.has(record.position, record.hash) == Some(true)
     }
 
-    /// Returns the reason why the log cannot be the log that another member has applied. `log` is
-    /// the end of the log. The records must have been read before the log.
+    /// Compares the purge log with the records of other members. Returns a reason if the log cannot
+    /// be the log that another member has applied. `log` is the last entry of the log. The records
+    /// must have been read before the log.
     pub fn contradiction(&self, view: &LogView, log: &Chain) -> Option<Broken> {
         view.records.iter().filter(|record| record.chain == log.number).find_map(|record| {
             if record.position > log.position {

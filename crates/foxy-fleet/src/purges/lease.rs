@@ -1,8 +1,8 @@
-//! Leases of members, without a clock. A member, the *holder*, may serve stored responses without
-//! validation only within its lease. The holder counts from the moment when it asked for the lease;
-//! other members count from the moment when they first saw the request. The holder counts a shorter
-//! time, because its clock may be slower. So the lease ends for the holder before it ends for
-//! others.
+//! The leases of a fleet's members; this module reads no clock. A member may serve stored responses
+//! without validation only within its lease. This member, the *holder*, counts from the moment when
+//! it asked for the lease. Other members count from the moment when they first saw the request. The
+//! holder also counts a shorter time, because its clock may be slower. So the lease ends for the
+//! holder before it ends for others.
 
 use super::entry::Process;
 use super::witnesses::{Witnesses, hash};
@@ -10,23 +10,25 @@ use foxy_base::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Length of a lease, and the largest deviation of a member's clock from real time.
+/// The length of a lease, and the largest error of a member's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTerms {
-    /// The time after which other members consider a lease as ended.
+    /// The time after which other members treat a lease as ended.
     pub length: Duration,
-    /// Largest deviation of a clock's pace, in millionths.
+    /// Largest difference between the rate of a member's clock and real time, in millionths.
     pub drift_ppm: u64,
 }
 
 impl LeaseTerms {
-    /// The terms of every fleet: 2 seconds, with clocks that deviate by at most 1 %.
+    /// Returns the terms of every fleet: leases of 2 seconds, and clocks whose rate is wrong by at
+    /// most 1 %.
     pub const fn usual() -> Self {
         Self { length: Duration::from_secs(2), drift_ppm: 10_000 }
     }
 
-    /// Returns the time after which the holder itself considers its lease as ended. If the holder's
-    /// clock is slow and another member's clock is fast, this time still ends first.
+    /// Returns the time after which the holder itself treats its lease as ended. Even if the
+    /// holder's clock is slow and another member's clock is fast, the lease ends first for the
+    /// holder.
     pub fn for_holder(self) -> Duration {
         const MILLION: u128 = 1_000_000;
         let drift = u128::from(self.drift_ppm).min(MILLION);
@@ -35,34 +37,34 @@ impl LeaseTerms {
     }
 }
 
-/// The record that a process writes to the engine each time it renews its lease. All other members
-/// read it.
+/// The record that a member's process writes to the engine each time it renews its lease. All other
+/// members read this record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberRecord {
     /// The process that wrote this record.
     pub process: Process,
-    /// Number of this record. Each renewal has the next number.
+    /// Number of this record. Each renewal by the process has the next number.
     pub counter: u64,
-    /// The incarnation of the engine whose log the process follows. `None` if the process has not
-    /// compared the log with its chain.
+    /// The incarnation (run of the engine's server) whose purge log the process follows. `None` if
+    /// the process has not yet compared this log with the entries that it knows.
     pub attests: Option<u64>,
-    /// Whether that log has every entry that the process should have applied since its saved place.
-    /// False if the process missed entries.
+    /// Whether the attested log contains every entry that the process had to apply since it last
+    /// saved its position. False if entries left the log before the process read them.
     pub vouches: bool,
-    /// Number of the chain that the process follows.
+    /// Number of the chain of log entries that the process follows.
     pub chain: u64,
     /// Position of the last entry that the process has applied durably.
     pub position: u64,
-    /// Hash of this entry.
+    /// Hash of the last entry that the process has applied durably.
     pub hash: u128,
-    /// Whether the process wants a lease. A process that stops gives its lease up.
+    /// Whether the process wants a lease. False if the process stops, and so gives up its lease.
     pub wants_lease: bool,
 }
 
 const RECORD_VERSION: &str = "2";
 
 impl MemberRecord {
-    /// Returns everything except the process, as one line.
+    /// Returns the record as one line, without the process.
     pub fn text(&self) -> String {
         let Self { counter, attests, vouches, chain, position, hash, wants_lease, .. } = self;
         let attests = attests.map_or_else(|| "-".into(), |number| number.to_string());
@@ -73,7 +75,7 @@ impl MemberRecord {
         )
     }
 
-    /// Reads the line that `text` writes.
+    /// Reads a record from the line that `text` writes.
     pub fn parse(process: Process, text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         (words.next()? == RECORD_VERSION).then_some(())?;
@@ -109,7 +111,8 @@ impl MemberRecord {
 
 struct Sighting {
     record: MemberRecord,
-    /// When this member first saw the record, or when the engine's incarnation changed after that.
+    /// The time when this member first saw the record. If the engine's server restarted later, the
+    /// time of that restart.
     since: Instant,
 }
 
@@ -118,40 +121,40 @@ pub struct Leases {
     terms: LeaseTerms,
     me: Process,
     witnesses: Witnesses,
-    /// When this member first saw the present incarnation of the engine.
+    /// The time when this member first saw the present incarnation (run of the engine's server).
     since: Instant,
     seen: BTreeMap<Process, Sighting>,
 }
 
-/// A place in the log that all members must reach.
+/// A position in the purge log that all members must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The engine's incarnation.
+    /// The incarnation (run of the engine's server) that has the log.
     pub incarnation: u64,
-    /// The chain.
+    /// Number of the chain to which the entry at this position belongs.
     pub chain: u64,
     /// The position in the log.
     pub position: u64,
 }
 
 impl Leases {
-    /// Creates the view of a member that has seen nothing.
+    /// Creates an empty view: the member `me` has read no records yet.
     pub fn new(terms: LeaseTerms, me: Process, witnesses: Witnesses) -> Self {
         Self { terms, me, witnesses, since: Instant::ZERO, seen: BTreeMap::new() }
     }
 
-    /// Returns the members whose leases and records count.
+    /// Returns the witnesses: the members that may know a purge which the log has lost.
     pub const fn witnesses(&self) -> &Witnesses {
         &self.witnesses
     }
 
-    /// Replaces the list of members.
+    /// Replaces the list of the fleet's members.
     pub fn set_members(&mut self, members: &[Box<str>]) {
         self.witnesses.set_listed(members);
     }
 
-    /// Forgets each former member that has no lease. The caller has applied the whole log that it
-    /// read at `read`, and has proved that this log is complete.
+    /// Removes former members without a lease from the witnesses. The caller must have applied the
+    /// whole purge log that it read at `read`, and must have proved that this log is complete.
     pub fn release(&mut self, read: Instant) {
         if !self.has_ended(self.since, read) {
             return;
@@ -161,14 +164,15 @@ impl Leases {
         self.witnesses.release(|name| leased.contains(&name));
     }
 
-    /// Notes another incarnation of the engine. This incarnation may have lost records, so each
-    /// member may have a lease that begins now.
+    /// Notes a new incarnation (run of the engine's server). The server may have lost records, so
+    /// each member may have a lease that begins only now.
     pub fn restart(&mut self, now: Instant) {
         self.since = now;
         self.seen.values_mut().for_each(|sighting| sighting.since = now);
     }
 
-    /// Notes the records that a read returned. `now` is a moment after the read.
+    /// Notes the records of all members that an exchange with the engine read. `now` is a time
+    /// after this read.
     pub fn observe(&mut self, records: &[MemberRecord], now: Instant) {
         for record in records.iter().filter(|record| record.process != self.me) {
             match self.seen.get_mut(&record.process) {
@@ -193,7 +197,7 @@ impl Leases {
         gone.iter().for_each(|process| drop(self.seen.remove(process)));
     }
 
-    /// Returns true if a lease first seen at `since` has ended at `at`.
+    /// Returns whether a lease that was first seen at `since` has ended at `at`.
     fn has_ended(&self, since: Instant, at: Instant) -> bool {
         at.0 >= since.0 && at.since(since) >= self.terms.length
     }
@@ -202,9 +206,9 @@ impl Leases {
         !sighting.record.wants_lease || self.has_ended(sighting.since, at)
     }
 
-    /// Returns true if every other member has applied the log up to `place`, or has no lease.
-    /// `agrees` tells whether the member of a record has applied the entries that this member has
-    /// read. The last read of the records began at `read`, after the entry was appended.
+    /// Returns whether every other member has applied the log up to `place`, or has no lease.
+    /// `agrees` says whether a member has applied the same entries as this member. The records were
+    /// last read at `read`, after the entry at `place` was appended.
     pub fn have_all_reached(
         &self,
         place: Place,
@@ -224,15 +228,16 @@ impl Leases {
             && (self.has_ended(self.since, read) || self.witnesses.all().all(is_known))
     }
 
-    /// Returns true if all leases have ended that members got before they read the entry which was
-    /// appended at `appended`. A member that reads the entry gets a lease only after it has applied
-    /// the entry, even if others see a new record of this member earlier.
+    /// Returns whether enough time has passed since `appended`, when an entry was appended. Then
+    /// every lease has ended that a member got before it read the entry. A member that reads the
+    /// entry gets a lease only after it has applied the entry.
     pub fn have_earlier_ended(&self, appended: Instant, read: Instant) -> bool {
         self.has_ended(appended, read)
     }
 
-    /// Returns true if each witness, and each process with a lease, attests and vouches for
-    /// the log of this incarnation. Then the log lacks no acknowledged purge.
+    /// Returns whether the records of all witnesses, and of all processes with a lease, attest and
+    /// vouch for the purge log of this incarnation (run of the engine's server). Then the log lacks
+    /// no acknowledged purge.
     pub fn do_all_attest(&self, incarnation: u64, read: Instant) -> bool {
         let attests =
             |one: &&Sighting| one.record.attests == Some(incarnation) && one.record.vouches;
@@ -248,8 +253,9 @@ impl Leases {
                 .all(|one| attests(&one))
     }
 
-    /// Returns the processes whose records can be removed: their leases ended long ago, and a newer
-    /// process of the same member has a record, or the member has left the fleet.
+    /// Returns the processes whose records foxy can remove from the engine. The lease of such a
+    /// process ended long ago. In addition, a newer process of the same member has a record, or the
+    /// member has left the fleet.
     pub fn useless(&self, at: Instant) -> Vec<Process> {
         let is_old = |sighting: &Sighting| {
             at.since(sighting.since) >= self.terms.length * 4 && at.0 >= sighting.since.0
@@ -265,7 +271,8 @@ impl Leases {
         useless.map(|(process, _)| process.clone()).collect()
     }
 
-    /// Returns the position and the rest of the lease of each other process.
+    /// Returns, for each other process, its position in the purge log and the remaining time of its
+    /// lease.
     pub fn rows(&self, now: Instant) -> Vec<(Process, u64, Duration)> {
         let left = |sighting: &Sighting| {
             let left = (sighting.since + self.terms.length).since(now);

@@ -1,5 +1,5 @@
-//! Tests when a lease has ended, for its holder and for others, and when all members have applied
-//! an entry.
+//! Tests when a lease has ended, for its holder and for other members. Also tests when all members
+//! have applied an entry of the purge log.
 
 use super::*;
 use std::slice;
@@ -29,8 +29,8 @@ fn record(member: &str, run: u64, counter: u64, position: u64) -> MemberRecord {
     }
 }
 
-/// Returns the leases as member `a` sees them in a fleet of `a`, `b` and `c`. The member first saw
-/// the engine's incarnation at time 0.
+/// Returns the leases as member `a` sees them, in a fleet of `a`, `b` and `c`. The engine's server
+/// was first seen at time 0.
 fn leases() -> Leases {
     let members = ["a", "b", "c"].map(Into::into);
     Leases::new(TERMS, process("a", 1), Witnesses::new("a", &members, &[]))

@@ -1,6 +1,6 @@
-//! The state machine of a member: follows the purge log, holds the lease, and decides when a purge
-//! is acknowledged. It does no IO and reads no clock. The caller asks the engine, applies purges,
-//! and passes on the results.
+//! The state machine of a member: it follows the purge log, holds the lease, and decides when a
+//! purge is acknowledged. It does no IO and reads no clock. The caller calls the engine (the server
+//! with the log), applies purges, and passes on the results.
 //!
 //! ```text
 //! connected ─► record ─► (engine: exchange) ─► exchanged ─► (apply durably) ─► applied ─► settle
@@ -23,14 +23,15 @@ use foxy_proxy::cache::purge::{LogPlace, NotPurged, Order};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Interval between renewals of the lease.
+/// Interval between renewals of this member's lease.
 const RENEWAL: Duration = Duration::from_millis(500);
-/// Interval between reads of the records while a purge waits for other members.
+/// Interval between reads of the members' records while a purge waits until other members have
+/// applied it.
 const CONFIRMATION_CHECK: Duration = Duration::from_millis(3);
-/// Largest number of purges that wait.
+/// Largest number of purges that wait until they are appended or acknowledged.
 const MAX_WAITING: usize = 1024;
 
-/// The state machine of a member.
+/// The state machine of a fleet's member, which follows the purge log.
 pub struct Node {
     me: Process,
     terms: LeaseTerms,
@@ -44,24 +45,25 @@ pub struct Node {
     written: u64,
     lease_until: Instant,
     next_exchange: Instant,
-    /// The last record that the engine has confirmed on this connection.
+    /// The last record of this member that the engine has confirmed on the present connection.
     told: Option<MemberRecord>,
     next_renewal: Instant,
-    /// When the last read of the records began.
+    /// The time when the last read of the members' records began.
     last_read: Instant,
     broken: Option<Broken>,
     breaks: Vec<(Broken, u64)>,
     wishes: VecDeque<Wish>,
     in_flight: usize,
     waiting: Vec<Waiting>,
-    /// Purges whose entries this member can no longer find.
+    /// Purges that failed because their entries left the log before this member read them.
     lost: Vec<Ticket>,
     is_stopping: bool,
     random: Random,
 }
 
 impl Node {
-    /// Creates a member that continues from `saved`. `members` has the names of all members.
+    /// Creates a member of a fleet, which continues from its saved position in the purge log.
+    /// `members` has the names of all members.
     pub fn new(
         me: Process,
         members: &[Box<str>],
@@ -98,13 +100,14 @@ impl Node {
         }
     }
 
-    /// Replaces the list of members, which `members` names.
+    /// Replaces the list of the fleet's members by the names `members`.
     pub fn set_members(&mut self, members: &[Box<str>], now: Instant) {
         self.leases.set_members(members);
         self.next_exchange = self.next_exchange.min(now);
     }
 
-    /// Notes a new connection to the engine.
+    /// Notes a new connection to the engine. `incarnation` identifies the run of the engine's
+    /// server.
     pub fn connected(&mut self, incarnation: u64, now: Instant) {
         if self.last_incarnation != Some(incarnation) {
             self.leases.restart(now);
@@ -115,14 +118,14 @@ impl Node {
         self.next_exchange = now;
     }
 
-    /// Notes that the engine does not answer. Returns the purges that failed. Their outcome is
-    /// unknown.
+    /// Notes that the engine does not answer. Returns all purges in progress as failed. Whether
+    /// such a purge takes effect is unknown.
     pub fn away(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
         (self.session, self.exchange, self.told, self.in_flight) = (None, None, None, 0);
         self.fail_all(NotPurged::EngineAway)
     }
 
-    /// Gives the lease up, and returns all purges that are not acknowledged, as failed.
+    /// Gives up the lease. Returns all purges that are not acknowledged yet, as failed.
     pub fn stop(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
         self.is_stopping = true;
         self.lease_until = Instant::ZERO;
@@ -140,10 +143,10 @@ impl Node {
         self.session.is_some()
     }
 
-    /// Queues a purge.
+    /// Queues a purge, which is then appended to the purge log.
     ///
     /// # Errors
-    /// The reason why the fleet cannot purge now.
+    /// Returns the reason why the fleet cannot purge now.
     pub fn purge(&mut self, ticket: Ticket, orders: Vec<Order>) -> Result<(), NotPurged> {
         match () {
             () if self.is_stopping => Err(NotPurged::Stopping),
@@ -156,7 +159,8 @@ impl Node {
         }
     }
 
-    /// Gives up a purge that waited too long. Its outcome is unknown.
+    /// Gives up a purge that waited too long for its acknowledgement. Whether the purge takes
+    /// effect is unknown.
     pub fn give_up(&mut self, ticket: Ticket) {
         self.waiting
             .iter_mut()
@@ -164,7 +168,8 @@ impl Node {
         self.waiting.retain(|waiting| !waiting.tickets.is_empty());
     }
 
-    /// Returns the next entry to append, if any. The member must have read the whole log before.
+    /// Returns the next entry to append to the purge log. Returns `None` if there is nothing to
+    /// append, or if this member has not applied the whole log yet.
     pub fn next_append(&mut self) -> Option<Append> {
         let session = self.session.as_ref()?;
         let tail = session.tail?;
@@ -216,7 +221,7 @@ impl Node {
         }
         let known = self.saved.as_ref().map_or(0, |saved| saved.chain.written_by(&self.me));
         self.written = known.max(self.written) + 1;
-        // After a `Begin`, the next append must wait until this member follows the new chain.
+        // After a `Begin`, this member must first read the new chain before it appends again.
         let tail = (!append.drops_earlier).then_some(append.position);
         self.session.iter_mut().for_each(|session| session.tail = tail);
         if !append.drops_earlier {
@@ -227,9 +232,9 @@ impl Node {
         }
     }
 
-    /// Begins an exchange with the engine. Returns the record to write. Returns `None` if the engine
-    /// has an equal record and the lease needs no renewal yet: then a read is enough, and the engine
-    /// need not wait for its disk.
+    /// Begins an exchange with the engine. Returns the record to write. Returns `None` if the
+    /// engine already has an equal record, and the lease needs no renewal yet. The exchange then
+    /// only reads, so that the engine need not wait for its disk.
     pub fn record(&mut self, now: Instant) -> Option<MemberRecord> {
         let LogPlace { chain, position } = self.log_place();
         let session = self.session.as_ref().filter(|session| session.attests);
@@ -259,18 +264,18 @@ impl Node {
         self.saved.as_ref().map(Saved::log_place).unwrap_or_default()
     }
 
-    /// Returns the position after which the next exchange reads.
+    /// Returns the position in the purge log after which the next exchange reads entries.
     pub fn position(&self) -> u64 {
         self.log_place().position
     }
 
-    /// Returns the processes whose records the next exchange removes.
+    /// Returns the processes whose records the next exchange removes from the engine.
     pub fn gone(&self, now: Instant) -> Vec<Process> {
         self.leases.useless(now)
     }
 
-    /// Reads the result of an exchange. `now` is a moment after the result arrived. The caller must
-    /// do the task durably, then call `applied`.
+    /// Reads the result of an exchange with the engine. `now` is a time after the result arrived.
+    /// The caller must do the returned task durably, and then call `applied`.
     pub fn exchanged(&mut self, view: &LogView, now: Instant) -> Task {
         let task = self.follow(view, now);
         let witnesses = self.leases.witnesses().to_save();
@@ -360,8 +365,9 @@ impl Node {
         self.lease_until = Instant::ZERO;
     }
 
-    /// Decides whether this incarnation of the engine may have lost a purge that was acknowledged
-    /// without this member.
+    /// Decides whether the engine's server may have lost an acknowledged purge when it restarted.
+    /// If all witnesses attest that the log is complete, the log is proved. If their records do not
+    /// come within the length of a lease, this member must validate everything that it stored.
     fn prove(&mut self, incarnation: u64, now: Instant) -> Task {
         let (Some(saved), Some(exchange), Some(session)) =
             (&self.saved, &mut self.exchange, &self.session)
@@ -383,12 +389,14 @@ impl Node {
         Task::Nothing
     }
 
-    /// Returns what the caller must save durably after the task, if it changed.
+    /// Returns the state that the caller must save durably after the task. Returns `None` if the
+    /// state has not changed.
     pub fn to_save(&self) -> Option<&Saved> {
         self.exchange.as_ref()?.next.as_ref()
     }
 
-    /// Notes that the task was done and the place saved. `is_done` is false if the disk failed.
+    /// Notes that the task of an exchange is done and the member's position is saved. `is_done` is
+    /// false if the disk failed.
     pub fn applied(&mut self, is_done: bool, now: Instant) {
         let Some(Exchange { started, record, goal, next }) = self.exchange.take() else { return };
         if !is_done {
@@ -398,8 +406,9 @@ impl Node {
         if let Some(saved) = next {
             let old = self.saved.as_ref().map_or(0, |saved| saved.chain.number);
             if saved.chain.number != old {
-                // All members validate everything that they stored before the new chain. That is
-                // more than the waiting purges ask for.
+                // A new chain began, so all members validate everything that they stored before.
+                // This has at least the effect of the waiting purges, so these purges now wait for
+                // the new chain.
                 for waiting in &mut self.waiting {
                     (waiting.chain, waiting.position) = (saved.chain.number, saved.chain.position);
                     (waiting.unread, waiting.appended) = (None, now);
@@ -419,10 +428,11 @@ impl Node {
         }
     }
 
-    /// Returns the purges that are acknowledged now: every member has applied them durably, or has
-    /// no lease.
+    /// Returns the purges that are acknowledged now, because every member has applied them durably
+    /// or has no lease. Also returns purges that failed.
     pub fn settle(&mut self) -> Vec<(Ticket, Result<u64, NotPurged>)> {
-        // After a break, another member's position may count other entries than those of this member.
+        // While the chain is broken, the same position may mean another entry in another member's
+        // record.
         let (Some(session), Some(saved), None) = (&self.session, &self.saved, self.broken) else {
             return Vec::new();
         };
@@ -432,7 +442,8 @@ impl Node {
         let (leases, history, last_read) = (&self.leases, &self.history, self.last_read);
         self.waiting.retain(|waiting| {
             let &Waiting { chain, position, unread, appended, .. } = waiting;
-            // If this member fails now, its record tells others that the log had this entry.
+            // The engine must have this member's record of the entry before the acknowledgement. If
+            // this member fails later, the record proves to others that the log had the entry.
             let is_told = |told: &MemberRecord| told.chain == chain && told.position >= position;
             let is_here = unread.is_none()
                 && saved.chain.number == chain
@@ -450,12 +461,12 @@ impl Node {
         answers
     }
 
-    /// Makes an exchange due, because the log has new entries.
+    /// Makes the next exchange with the engine due at `now`, because the log has new entries.
     pub fn look(&mut self, now: Instant) {
         self.next_exchange = self.next_exchange.min(now);
     }
 
-    /// Returns when the next exchange is due.
+    /// Returns the time when the next exchange with the engine is due.
     pub fn due(&self) -> Instant {
         if self.waiting.is_empty() {
             return self.next_exchange;
@@ -463,12 +474,13 @@ impl Node {
         self.next_exchange.min(self.last_read + CONFIRMATION_CHECK)
     }
 
-    /// Returns until when this member may serve stored responses without validation.
+    /// Returns the end of this member's lease. Until then, the member may serve stored responses
+    /// without validation.
     pub const fn lease_until(&self) -> Instant {
         self.lease_until
     }
 
-    /// Describes the member for the operator.
+    /// Returns the state of this member for the operator.
     pub fn report(&self, now: Instant) -> NodeReport {
         let tail = self.session.as_ref().and_then(|session| session.tail);
         NodeReport {

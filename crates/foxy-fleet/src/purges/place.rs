@@ -1,6 +1,6 @@
-//! The file with a member's place in the log. It has two slots. Each write replaces the older slot,
-//! so a crash leaves the newer slot whole. A write waits for the disk once, because it changes
-//! neither the file's size nor its name.
+//! The file with a member's position in the purge log. The file has two slots. Each write replaces
+//! the older slot, so a crash leaves the newer slot whole. A write waits for the disk only once,
+//! because it changes neither the file's size nor its name.
 
 use super::runner::PlaceFile;
 use super::saved::Saved;
@@ -10,17 +10,19 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Name of the file, in the first store's folder.
+/// Name of the file with the member's position. It is in the folder of the first store.
 pub const NAME: &str = "foxy.fleet";
-/// A slot has a page of its own: a disk may destroy what lies beside a write that it breaks off.
+/// Size of a slot in bytes. Each slot has a page of its own, because a disk that breaks off a write
+/// may destroy adjacent bytes.
 const SLOT: u64 = 4096;
 const SLOTS: u64 = 2;
 
-/// The place in a folder. Without a store there is no file: after a restart, nothing is stored that
-/// a purge could affect.
+/// The folder of the file with a member's position in the purge log. A node without a store has no
+/// file: after a restart it has no stored responses that a purge could affect.
 pub struct StoredPlace(pub Option<PathBuf>);
 
-/// The content of a slot: its number, which each write counts on, and the place.
+/// The content of a slot: the slot's number, which increases with each write, and the member's
+/// saved state.
 type Slot = Option<(u64, Saved)>;
 
 impl PlaceFile for StoredPlace {

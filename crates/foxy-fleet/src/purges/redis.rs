@@ -1,6 +1,6 @@
-//! The engine on Redis or Valkey: a stream with the purges, and a hash with the members' records.
-//! The server refuses an entry whose ID is not above all earlier IDs, so two writers never take
-//! the same position.
+//! The engine on Redis or Valkey: a stream with the purge log, and a hash table with the members'
+//! records. The server refuses an entry whose ID is not above all earlier IDs, so two writers never
+//! take the same position.
 
 use super::address::EngineCredentials;
 use super::engine::{
@@ -17,18 +17,19 @@ use redis::{
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The braces keep both keys in one slot of a cluster.
+/// The key of the purge log. Because of the braces, a Redis cluster stores both keys of foxy on the
+/// same server.
 const LOG: &str = "{foxy-fleet}:purges";
 const RECORDS: &str = "{foxy-fleet}:members";
 const FIELD: &str = "e";
-/// Approximate number of entries that the stream keeps. A member that missed more entries demands
-/// validation of everything it stored before.
+/// Approximate number of entries that the purge log keeps. A member that missed more entries
+/// demands validation of all responses that it stored before.
 const KEPT_ENTRIES: u64 = 100_000;
 
-/// The largest position of an entry.
+/// The largest permitted position of an entry in the purge log.
 const MAX_POSITION: u64 = u64::MAX / 2;
 
-/// Redis or Valkey, through one connection.
+/// An engine on Redis or Valkey, which foxy reaches through one connection.
 pub struct RedisEngine {
     client: Client,
     connection: Option<Connection>,
@@ -40,19 +41,20 @@ impl From<RedisError> for EngineError {
     }
 }
 
-/// A server to connect to.
+/// The address of a Redis or Valkey server.
 pub struct RedisServer(Client);
 
 impl RedisServer {
-    /// Reads a URL such as `redis://127.0.0.1:6379/0`. `credentials` apply if the URL contains no
-    /// password.
+    /// Reads the URL of a Redis server, such as `redis://127.0.0.1:6379/0`. `credentials` apply if
+    /// the URL contains no password.
     ///
     /// # Errors
-    /// The URL is unusable. The error does not repeat the URL, because it may contain a password.
+    /// Returns an error if the URL is unusable. The error does not repeat the URL, because the URL
+    /// may contain a password.
     pub fn new(url: &str, credentials: Option<&EngineCredentials>) -> Result<Self, EngineError> {
         let unusable = |error: RedisError| EngineError::BadAddress(error.to_string());
-        // Without TCP_NODELAY, a request waits up to 40 ms for the acknowledgement of its
-        // beginning.
+        // Without TCP_NODELAY, the end of a request waits up to 40 ms until the server acknowledges
+        // the request's first packet.
         let tcp = TcpSettings::default().set_nodelay(true);
         let info = url.into_connection_info().map_err(unusable)?.set_tcp_settings(tcp);
         let mut login = info.redis_settings().clone();
@@ -81,8 +83,8 @@ fn id(position: u64) -> String {
     format!("{position}-0")
 }
 
-/// Reads the position in an ID. Another program may have written an ID after which no position is
-/// left.
+/// Reads the position of an entry from its ID in the Redis stream. Returns an error for an ID that
+/// is too large. Only another program could have written such an ID.
 fn position(id: &str) -> Result<u64, EngineError> {
     let number = id.split('-').next().and_then(|number| number.parse().ok());
     number.filter(|position| *position <= MAX_POSITION).ok_or(EngineError::Unexpected("ID"))
@@ -90,8 +92,8 @@ fn position(id: &str) -> Result<u64, EngineError> {
 
 type RawEntry = (String, Vec<Vec<u8>>);
 
-/// Returns the position and the bytes of an entry. The bytes are empty, so unreadable, if another
-/// program wrote the fields.
+/// Returns the position and the bytes of an entry in the Redis stream. If another program wrote the
+/// entry, the bytes are empty, and so cannot be decoded.
 fn entry((id, fields): RawEntry) -> Result<(u64, Vec<u8>), EngineError> {
     let bytes = match <[Vec<u8>; 2]>::try_from(fields) {
         Ok([name, bytes]) if name == FIELD.as_bytes() => bytes,
@@ -199,14 +201,14 @@ impl Engine for RedisEngine {
     }
 }
 
-/// Waits for new entries of a stream.
+/// Waits for new entries of the purge log on a Redis server.
 pub struct RedisWatch {
     client: Client,
     connection: Option<Connection>,
 }
 
 impl RedisWatch {
-    /// Creates a watch on the log at `server`.
+    /// Creates a wait for new entries of the purge log at `server`.
     pub fn new(server: &RedisServer) -> Self {
         Self { client: server.0.clone(), connection: None }
     }

@@ -1,5 +1,6 @@
-//! The threads of a member. One thread asks the engine and applies purges, in the order of the
-//! node's steps. Another thread waits for new entries, and wakes the first.
+//! The two threads of a fleet's member. The first thread calls the engine (the server with the
+//! purge log) and applies purges, as the member's state machine demands. The second thread waits
+//! for new entries of the log, and wakes the first thread.
 
 use super::engine::{Connected, Durability, Engine, EngineError, Watch};
 use super::entry::Process;
@@ -23,57 +24,59 @@ use std::time::Duration;
 
 /// Time limit for making purges durable on this node.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after which the member gives up a purge without an acknowledgement. The proxy answers the
+/// Time after which the member gives up a purge that is not acknowledged. The proxy answers the
 /// client earlier, after `PURGE_TIMEOUT`.
 const GIVE_UP: Duration = Duration::from_secs(5);
-/// Pause before the next attempt to reach the engine.
+/// Pause before the next attempt to connect to the engine.
 const RETRY: Duration = Duration::from_millis(100);
 const MAX_QUEUED: usize = 1024;
-/// Longest wait at the end for the thread, which an engine may hold up.
+/// Longest time that dropping a member waits for its thread. The engine may block this thread.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 const STOP_POLL: Duration = Duration::from_millis(10);
 
-/// Keeps a member's place in the log durably.
+/// Saves a member's position in the purge log durably.
 pub trait PlaceFile: Send {
-    /// Returns the place. Returns `None` if the file is missing or damaged.
+    /// Returns the saved position. Returns `None` if the file is missing or damaged.
     fn read(&self) -> Option<Saved>;
 
-    /// Writes the place durably.
+    /// Writes the member's position durably.
     fn write(&self, saved: &Saved) -> io::Result<()>;
 }
 
-/// An event to report to the operator.
+/// An event in the fleet that foxy reports to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetNews {
-    /// The engine may lose entries that it confirmed.
+    /// The engine may lose entries of the purge log that it confirmed.
     NotDurable(Durability),
-    /// The engine gives no usable answer.
+    /// The engine does not answer, or its answer is unusable.
     EngineAway(EngineError),
     /// The engine answers again.
     EngineBack,
-    /// This node validates every response that it stored before.
+    /// This node must validate every response that it stored before.
     ValidatesAll(ValidateCause),
-    /// The place in the log cannot be saved, so this node loses its lease.
+    /// The member's position in the purge log cannot be saved, so this node loses its lease.
+    /// Contains the error.
     PlaceNotSaved(String),
 }
 
-/// The parts of a [`FleetMember`].
+/// The arguments of [`FleetMember::start`].
 pub struct MemberParts {
-    /// This member.
+    /// The process of this member.
     pub me: Process,
-    /// The names of all members.
+    /// The names of all members of the fleet.
     pub members: Vec<Box<str>>,
-    /// The engine.
+    /// The engine: the connection to the server with the purge log.
     pub engine: Box<dyn Engine>,
-    /// The wait for new entries.
+    /// Waits for new entries of the purge log.
     pub watch: Box<dyn Watch>,
-    /// This node's own purges, to which the member adds the purges of the log.
+    /// The purges that this node applies to its own cache. The member adds the purges of the
+    /// fleet's log.
     pub local: Purges,
-    /// The place in the log.
+    /// The file with the member's position in the purge log.
     pub place: Box<dyn PlaceFile>,
-    /// Receives news for the operator.
+    /// A function that reports events to the operator.
     pub news: Box<dyn Fn(FleetNews) + Send>,
-    /// Seed of random numbers.
+    /// Seed of the member's random numbers.
     pub seed: u64,
 }
 
@@ -84,7 +87,8 @@ enum Message {
     Stop,
 }
 
-/// Sends purges to the fleet.
+/// Passes the purges of this node's clients to the thread that appends them to the fleet's purge
+/// log.
 struct FleetKeeper(SyncSender<Message>);
 
 impl PurgeKeeper for FleetKeeper {
@@ -111,10 +115,10 @@ impl fmt::Debug for MemberList {
 }
 
 impl MemberList {
-    /// Replaces the names of all members.
+    /// Replaces the names of all members of the fleet.
     ///
     /// # Errors
-    /// The member has too much to do, or has stopped.
+    /// Returns an error if the member's queue is full, or if the member has stopped.
     pub fn set(&self, names: Vec<Box<str>>) -> Result<(), NotPurged> {
         self.0.try_send(Message::Members(names)).map_err(|error| match error {
             TrySendError::Full(_) => NotPurged::Busy,
@@ -123,7 +127,7 @@ impl MemberList {
     }
 }
 
-/// A running member. Dropping it gives its lease up.
+/// A running member of a fleet. Dropping the value gives up the member's lease.
 pub struct FleetMember {
     sender: SyncSender<Message>,
     status: Arc<FleetPurgeStatus>,
@@ -131,11 +135,11 @@ pub struct FleetMember {
 }
 
 impl FleetMember {
-    /// Starts a member. From now on, the node needs a lease to serve stored responses without
-    /// validation.
+    /// Starts the threads of a member. From now on, this node needs a lease to serve stored
+    /// responses without validation.
     ///
     /// # Errors
-    /// A thread cannot be started.
+    /// Returns an error if a thread cannot be started.
     pub fn start(parts: MemberParts) -> io::Result<Self> {
         let MemberParts { me, members, engine, watch, local, place, news, seed } = parts;
         local.book.lease().set(Instant::ZERO);
@@ -167,25 +171,25 @@ impl FleetMember {
         Ok(Self { sender, status, thread: Some(thread) })
     }
 
-    /// Returns the keeper that purges on all nodes of the fleet.
+    /// Returns the object through which the proxy purges on all nodes of the fleet.
     pub fn keeper(&self) -> Arc<dyn PurgeKeeper> {
         Arc::new(FleetKeeper(self.sender.clone()))
     }
 
-    /// Returns a value that changes the list of members.
+    /// Returns a handle that can change the list of the fleet's members.
     pub fn list(&self) -> MemberList {
         MemberList(self.sender.clone())
     }
 
-    /// Returns the state of this member, which stays up to date.
+    /// Returns the state of this member. The member's thread keeps this state up to date.
     pub fn status(&self) -> Arc<FleetPurgeStatus> {
         Arc::clone(&self.status)
     }
 }
 
 impl Drop for FleetMember {
-    /// Waits until the member has given its lease up. After 3 seconds, leaves the thread to the end
-    /// of the process. The lease then ends by itself.
+    /// Waits at most 3 seconds until the member's thread has given up the lease. If the thread
+    /// takes longer, it runs on until the process ends, and the lease ends by itself.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         let limit = clock::monotonic() + STOP_PATIENCE;
@@ -205,7 +209,8 @@ impl Drop for FleetMember {
     }
 }
 
-/// Wakes the driver when the log has new entries. Ends after the driver.
+/// Wakes the driver (the member's other thread) when the purge log has new entries. This function
+/// returns after the driver has ended.
 fn watch_entries(
     mut watch: Box<dyn Watch>,
     position: &std::sync::Weak<AtomicU64>,
@@ -319,7 +324,8 @@ impl Driver {
         self.was_away = Some(true);
     }
 
-    /// Appends what can be appended, and exchanges with the engine, until nothing is due.
+    /// Appends the queued purges and exchanges data with the engine, until the state machine
+    /// demands no further step.
     fn steps(&mut self) -> Result<(), EngineError> {
         loop {
             while let Some(append) = self.node.next_append() {
@@ -334,7 +340,8 @@ impl Driver {
             let record = self.node.record(now);
             let view = self.engine.exchange(record.as_ref(), &gone, after)?;
             let task = self.node.exchanged(&view, clock::since_boot());
-            // A broken chain ends the lease at once.
+            // If the chain is broken, the lease has already ended here, before the purges are
+            // applied.
             self.book.lease().set(self.node.lease_until());
             if let Some(next) = self.node.to_save() {
                 self.book.followed().begin(next.log_place());
@@ -370,7 +377,7 @@ impl Driver {
         let orders = orders.into_iter().map(|order| Order { at, ..order }).collect();
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer: Result<u64, NotPurged>| {
-            // The receiver may have stopped waiting.
+            // Ignore the error: the receiver may have stopped waiting.
             let _ = sender.send(answer.is_ok());
         };
         self.local.purge(orders, Box::new(reply));
@@ -430,7 +437,8 @@ impl Driver {
         if self.node.is_connected() {
             let now = clock::since_boot();
             let (gone, after) = (self.node.gone(now), self.node.position());
-            // If the engine does not get this record, other members wait until the lease ends.
+            // This record gives up the lease. If the engine does not receive the record, other
+            // members wait until the lease ends.
             let _ = self.engine.exchange(self.node.record(now).as_ref(), &gone, after);
         }
     }

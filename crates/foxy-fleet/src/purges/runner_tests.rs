@@ -1,11 +1,11 @@
-//! Tests the end of a member whose engine holds up the member's thread.
+//! Tests that a member can be stopped while its engine blocks the member's thread.
 
 use super::super::engine::{Append, Appended, LogView};
 use super::super::lease::MemberRecord;
 use super::*;
 use std::sync::mpsc::{Sender, channel};
 
-/// An engine that never answers, like an engine that sends a byte of its answer now and then.
+/// An engine whose calls never return, like a server that sends a byte of its answer now and then.
 struct Dripping(Sender<()>);
 
 impl Engine for Dripping {

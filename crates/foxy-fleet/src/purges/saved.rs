@@ -1,34 +1,35 @@
-//! A member's place in the log, and its form in the file.
+//! The saved state of a member: its position in the purge log, and its text in the file.
 
 use super::chain::Chain;
 use foxy_proxy::cache::purge::LogPlace;
 
-/// The durable state of a member, which survives a crash.
+/// The durable state of a member in the purge log. It survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// The last entry that the member has applied.
+    /// The last entry of the purge log that the member has applied.
     pub chain: Chain,
-    /// The engine's incarnation whose log has every acknowledged purge that this member still
-    /// needs.
+    /// The last incarnation (run of the engine's server) whose log is proved to have every
+    /// acknowledged purge that this member still needs.
     pub proved: Option<u64>,
-    /// The engine's incarnation in whose log this member missed entries. The member cannot vouch
-    /// that this log is complete.
+    /// The last incarnation (run of the engine's server) in whose log this member missed entries.
+    /// The member cannot vouch that this log is complete.
     pub missed: Option<u64>,
-    /// The hashes of the names of other members that may know a lost purge.
+    /// Hashes of the names of the witnesses: other members that may know a purge which the log has
+    /// lost.
     pub witnesses: Vec<u64>,
 }
 
 const SAVED_VERSION: &str = "foxy-fleet-2";
-/// The earlier version, which has no witnesses.
+/// First word of a file of the earlier version, which contains no witnesses.
 const EARLIER_VERSION: &str = "foxy-fleet-1";
 
 impl Saved {
-    /// Returns the place of the last entry that the member has applied.
+    /// Returns the position of the last entry that the member has applied.
     pub const fn log_place(&self) -> LogPlace {
         LogPlace { chain: self.chain.number, position: self.chain.position }
     }
 
-    /// Returns the text of the file that keeps this value.
+    /// Returns this state as the text of the file.
     pub fn text(&self) -> String {
         let Chain { number, position, hash, .. } = self.chain;
         let word = |number: Option<u64>| number.map_or_else(|| "-".into(), |n| n.to_string());
@@ -37,7 +38,8 @@ impl Saved {
         format!("{SAVED_VERSION} {number} {position} {hash} {proved} {missed}{witnesses}\n")
     }
 
-    /// Reads the text of the file. Returns `None` if it is damaged or of another version.
+    /// Reads the state from the text of the file. Returns `None` if the text is damaged or has an
+    /// unknown version.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.strip_suffix('\n')?.split(' ');
         let version = words.next()?;

@@ -1,4 +1,4 @@
-//! The state of a member and its counts of purges, for the operator.
+//! The state of a fleet's member and its counts of purges, for the operator.
 
 use super::chain::Broken;
 use super::engine::Durability;
@@ -9,31 +9,33 @@ use foxy_proxy::cache::purge::NotPurged;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Upper bounds of the classes of acknowledgement times, in seconds.
+/// Upper bounds in seconds of the histogram buckets for the time until a purge is acknowledged.
 pub const ACKNOWLEDGED_WITHIN: [f64; 8] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 2.5];
 
-/// Counts and state of a member.
+/// The state and the counts of a fleet's member.
 #[derive(Clone, Debug, Default)]
 pub struct FleetPurgeFigures {
     /// The state of the member.
     pub report: NodeReport,
-    /// When `report` was made.
+    /// The time when `report` was made.
     pub at: Instant,
-    /// Whether the engine loses no confirmed entry. `None` before the first connection.
+    /// Whether the engine writes each entry to disk before it confirms the entry. `None` before the
+    /// first connection.
     pub durability: Option<Durability>,
-    /// Number of acknowledged purges in each class of `ACKNOWLEDGED_WITHIN`. The last number counts
-    /// slower purges.
+    /// Number of acknowledged purges in each bucket of `ACKNOWLEDGED_WITHIN`. The last number
+    /// counts slower purges.
     pub acknowledged: [u64; ACKNOWLEDGED_WITHIN.len() + 1],
-    /// Sum of the acknowledgement times of these purges.
+    /// Sum of the times from the request to the acknowledgement, over all acknowledged purges.
     pub acknowledged_time: Duration,
     /// Number of purges that failed.
     pub failed: u64,
-    /// How often this node had to validate everything, by [`ValidateCause`]: new chain, missed
-    /// entries, no proof.
+    /// How often this node had to validate everything that it had stored, for each
+    /// [`ValidateCause`]: new chain, missed entries, no proof.
     pub validations: [u64; 3],
 }
 
-/// Shares the figures of a member with its operator.
+/// Passes a member's state and counts from the member's thread to the code that shows them to the
+/// operator.
 #[derive(Debug, Default)]
 pub struct FleetPurgeStatus(Mutex<FleetPurgeFigures>);
 
@@ -42,7 +44,7 @@ impl FleetPurgeStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the figures, with the rest of the lease as of now.
+    /// Returns the state and the counts. The remaining time of the lease is computed at this call.
     pub fn figures(&self) -> FleetPurgeFigures {
         let mut figures = self.lock().clone();
         let passed = clock::since_boot().since(figures.at);
@@ -80,23 +82,25 @@ impl FleetPurgeStatus {
     }
 }
 
-/// The state of a member, and the states of others as the member knows them.
+/// The state of a member, and the states of the other members as this member knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeReport {
     /// Whether the engine answers.
     pub is_connected: bool,
-    /// The rest of this member's lease.
+    /// The remaining time of this member's lease.
     pub lease_left: Duration,
-    /// Position of the last entry that this member has applied.
+    /// Position of the last log entry that this member has applied.
     pub position: u64,
-    /// Number of entries that this member has not applied yet, if the engine answers.
+    /// Number of log entries that this member has not applied yet. `None` if the engine does not
+    /// answer.
     pub lag: Option<u64>,
-    /// The reason, if the chain is broken now.
+    /// The reason why the chain of log entries is broken now. `None` if it is not broken.
     pub broken: Option<Broken>,
-    /// How often the chain broke, by reason.
+    /// How often the chain of log entries was found broken, for each reason.
     pub breaks: Vec<(Broken, u64)>,
     /// Number of purges that wait for their acknowledgement.
     pub waiting: usize,
-    /// The other processes, with their positions and the rest of their leases.
+    /// The processes of other members. Each has the position of its last applied log entry, and the
+    /// remaining time of its lease.
     pub others: Vec<(Process, u64, Duration)>,
 }

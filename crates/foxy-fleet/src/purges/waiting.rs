@@ -1,4 +1,4 @@
-//! The purges that a member has appended to the log, and that wait for other members.
+//! The purges that a member has appended to the log, and that are not acknowledged yet.
 
 use super::chain::Broken;
 use super::engine::LogView;
@@ -6,23 +6,23 @@ use super::entry::Entry;
 use super::session::Ticket;
 use foxy_base::Instant;
 
-/// An entry with purges that wait until every other member has applied it or lost its lease.
+/// A log entry whose purges wait until every other member has applied the entry or lost its lease.
 pub struct Waiting {
-    /// The purges.
+    /// The numbers of the purges in the entry.
     pub tickets: Vec<Ticket>,
-    /// Number of the chain that the entry belongs to.
+    /// Number of the chain to which the entry belongs.
     pub chain: u64,
-    /// Position of the entry.
+    /// Position of the entry in the purge log.
     pub position: u64,
-    /// Hash of the entry. `None` after this member has read the entry in the log, or a new chain
-    /// has taken its place.
+    /// Hash of the entry, until this member has read the entry in the log. Then `None`. Also `None`
+    /// if a new chain has replaced the entry.
     pub unread: Option<u128>,
-    /// When the entry was appended.
+    /// The time when the entry was appended, or when a new chain replaced it.
     pub appended: Instant,
 }
 
-/// Finds the entries that this member has appended. If the log has another entry in their place, or
-/// ends before them, the engine has lost an entry that it confirmed.
+/// Finds the entries in the log that this member has appended itself. Returns a reason if the
+/// engine has lost a confirmed entry: the log has another entry at its position, or ends before it.
 pub fn find_own(waiting: &mut [Waiting], view: &LogView) -> Result<(), Broken> {
     for waiting in waiting {
         let Some(hash) = waiting.unread else { continue };

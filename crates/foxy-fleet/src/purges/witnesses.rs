@@ -1,44 +1,47 @@
-//! The members that may know a purge which the log has lost, while the list of members changes.
+//! The *witnesses*: the members that may know a purge which the log has lost. Explains why the
+//! operator may change the list of members.
 //!
 //! A change of the list needs no agreement between the nodes. A purge is acknowledged when each
-//! process with a lease has applied it, whether or not its member is in the list. So only the loss
-//! of entries or records by the engine makes the list matter. After each restart of the engine, a
-//! member waits for the record of every *witness*, or for the end of every lease. It trusts what it
-//! stored if every witness vouches for the log. Otherwise it validates everything.
+//! process with a lease has applied it, whether or not the list contains its member. So the list
+//! matters only if the engine loses entries or records. After each restart of the engine, a member
+//! waits for the record of every *witness*, or for the end of every lease. It trusts what it stored
+//! if every witness vouches for the log. Otherwise it validates everything.
 //!
-//! A witness is each member of the list, and each former or unlisted member whose record was seen.
-//! The names are saved with the place in the log, so that a restart with another list forgets none.
-//! A former member stops being a witness when it has no lease and this member then applies the
-//! whole log, which it has proved to be complete. Every purge that the former member acknowledged
-//! is in that log, because it acknowledges only what its last exchange found there, and because
-//! that exchange renewed its lease. So the operator must stop a node before its name leaves the
-//! lists, and add a name to all lists before its node starts. Other nodes then forget no purge.
+//! Every member of the list is a witness. Every former or unlisted member whose record was seen is
+//! also a witness. Each member saves the witnesses' names with its position in the log, so that a
+//! restart with another list forgets no witness. A former member stops being a witness when it has
+//! no lease and this member then applies the whole log, which it has proved to be complete. That
+//! log contains every purge that the former member acknowledged. The reason: the former member
+//! acknowledges only purges that its last exchange found in the log, and that exchange renewed its
+//! lease. So the operator must stop a node before its name leaves the lists. The operator must add
+//! a name to all lists before its node starts. Then no node forgets a purge.
 
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Largest number of former members that are saved. With all listed members, their hashes fit into
-/// a slot of the file with the place.
+/// Largest number of former members that are saved as witnesses. With this number, the hashes of
+/// all witnesses fit into a slot of the file with the member's position.
 const MAX_SAVED_FORMER: usize = 128;
 
-/// Returns the hash of a member's name, which stands for the name in the saved place.
+/// Returns the hash of a member's name, which stands for the name in the saved state.
 pub fn hash(name: &str) -> u64 {
     xxh3_64(name.as_bytes())
 }
 
-/// The hashes of the names of all other members that count.
+/// Hashes of the names of the witnesses: other members that may know a purge which the log has
+/// lost.
 #[derive(Clone, Debug)]
 pub struct Witnesses {
     me: u64,
-    /// The members that the operator lists, without this member.
+    /// The members in the operator's list, without this member.
     listed: BTreeSet<u64>,
-    /// Former and unlisted members.
+    /// Members that are not in the operator's list, but may still know a lost purge.
     former: BTreeSet<u64>,
 }
 
 impl Witnesses {
-    /// Creates the witnesses of the member `me`: all listed members, and the members that were
-    /// saved as witnesses.
+    /// Creates the witnesses of the member `me`: all members of the list, and the members in
+    /// `saved`.
     pub fn new(me: &str, members: &[Box<str>], saved: &[u64]) -> Self {
         let former = saved.iter().copied().collect();
         let mut witnesses = Self { me: hash(me), listed: BTreeSet::new(), former };
@@ -54,7 +57,7 @@ impl Witnesses {
         self.former.retain(|name| *name != self.me && !self.listed.contains(name));
     }
 
-    /// Adds a member whose record was seen.
+    /// Adds a member as a witness, because its record was seen.
     pub fn add(&mut self, name: &str) {
         let name = hash(name);
         if name != self.me && !self.listed.contains(&name) {
@@ -62,7 +65,7 @@ impl Witnesses {
         }
     }
 
-    /// Forgets the former members without a lease.
+    /// Removes the former members without a lease from the witnesses.
     pub fn release(&mut self, has_lease: impl Fn(u64) -> bool) {
         self.former.retain(|name| has_lease(*name));
     }
@@ -72,7 +75,7 @@ impl Witnesses {
         self.listed.iter().chain(&self.former).copied()
     }
 
-    /// Returns the witnesses to save.
+    /// Returns the hashes of the witnesses that the member must save.
     pub fn to_save(&self) -> Vec<u64> {
         let former = self.former.iter().take(MAX_SAVED_FORMER);
         self.listed.iter().chain(former).copied().collect()

@@ -1,5 +1,5 @@
-//! A connection to a NATS server, with blocking calls. It never connects again by itself, so all
-//! calls reach the same run of the server.
+//! A connection to a NATS server, with blocking calls. A lost connection is never opened again, so
+//! all calls reach the same run of the server.
 
 use super::NatsServer;
 use crate::purges::engine::{CALL_TIMEOUT, EngineError};
@@ -9,12 +9,13 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-/// The pause before the library connects again. The engine opens a new connection much earlier.
+/// The pause before the NATS library would open a lost connection again. It is so long that this
+/// never happens: foxy opens a new connection itself.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 
-/// A connection, and the runtime that drives it within calls.
+/// A connection to a NATS server, with the Tokio runtime that runs during calls.
 pub struct NatsConnection {
-    /// `None` only during the drop.
+    /// The Tokio runtime. `None` only while this value is dropped.
     runtime: Option<Runtime>,
     client: Client,
     is_lost: watch::Receiver<bool>,
@@ -49,7 +50,7 @@ fn options(server: &NatsServer, lost: watch::Sender<bool>) -> ConnectOptions {
 }
 
 impl NatsConnection {
-    /// Connects to a server.
+    /// Connects to a NATS server.
     pub fn open(server: &NatsServer) -> Result<Self, EngineError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(away)?;
         let (sender, is_lost) = watch::channel(false);
@@ -69,12 +70,13 @@ impl NatsConnection {
         }
     }
 
-    /// Returns the client, for calls within `block_on`.
+    /// Returns the NATS client. Its calls must run within `block_on`.
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Runs calls until their end, the loss of the connection, or the time limit.
+    /// Runs `calls` until they finish. Returns an error if the connection is lost or the time limit
+    /// passes.
     pub fn block_on<T>(
         &self,
         limit: Duration,
@@ -97,13 +99,14 @@ impl NatsConnection {
 }
 
 impl Drop for NatsConnection {
-    /// Does not wait for a thread that resolves a name.
+    /// Drops the runtime without waiting for a thread that still resolves a host name.
     fn drop(&mut self) {
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
-/// Sends a request, and returns the answer. The caller limits the time.
+/// Sends a NATS request and returns its answer. This function has no time limit, so the caller must
+/// limit the time.
 pub async fn request(
     client: &Client,
     subject: String,

@@ -1,10 +1,12 @@
-//! The engine on NATS JetStream, with two streams. The numbers of the first stream's messages are
-//! the positions of the purges. The second stream has the last record of each process.
+//! The engine on NATS JetStream, with two streams. The first stream is the purge log: the sequence
+//! number of a message is its entry's position. The second stream has the last record of each
+//! process.
 //!
-//! An append names the number that the last message must have, so two writers never take the same
-//! position. Each stream has one replica, on the server at the other end of the connection. So each
-//! request takes effect at one moment between the request and its answer, as [`Engine`] needs.
-//! The records are in memory: a server that loses them has restarted, so its incarnation differs.
+//! An append states the number that the last message must have, so two writers never take the same
+//! position. Each stream has one replica, on the server to which foxy is connected. So each request
+//! takes effect at one moment between the request and its answer, as [`Engine`] demands. The
+//! records are in memory. A server that loses them has restarted, so its incarnation number
+//! differs.
 
 mod connection;
 mod server;
@@ -30,19 +32,20 @@ use std::time::Duration;
 use streams::{NO_STREAM, StreamInfo, WRONG_LAST, ask, describe, get, publish, remove};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Number of entries that the log keeps. A member that missed more entries demands validation of
-/// everything it stored before.
+/// Number of entries that the purge log keeps. A member that missed more entries demands validation
+/// of all responses that it stored before.
 const KEPT_ENTRIES: u64 = 100_000;
-/// Number of entries that an exchange requests at the same time.
+/// Number of log entries that an exchange with the engine requests at the same time.
 const AT_ONCE: u64 = 32;
-/// Time after which an exchange requests no more entries.
+/// When an exchange has taken this time, it requests no more log entries.
 const LONG: Duration = CALL_TIMEOUT.checked_div(4).expect("not zero");
-/// First version whose setting `sync_interval: always` covers everything that foxy needs.
+/// First version of NATS with which the server's setting `sync_interval: always` makes all
+/// confirmed entries durable.
 const FIRST_VERSION: (u32, u32) = (2, 15);
-/// Time limit of the question about the settings.
+/// Time limit of the request for the server's settings.
 const SETTINGS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// NATS JetStream, through one connection.
+/// An engine on NATS JetStream, which foxy reaches through one connection.
 pub struct NatsEngine {
     server: NatsServer,
     session: Option<NatsSession>,
@@ -50,9 +53,10 @@ pub struct NatsEngine {
 
 struct NatsSession {
     connection: NatsConnection,
-    /// When the streams of the log and of the records were created.
+    /// The creation times of two streams: first the stream of the purge log, then the stream of the
+    /// records.
     created: [String; 2],
-    /// The number of each process's record, as read last.
+    /// For each process, the message number of its record at the last read.
     seen: BTreeMap<Process, u64>,
 }
 
@@ -108,7 +112,8 @@ impl Engine for NatsEngine {
             if let Some(record) = record {
                 write_record(client, names, record).await?;
                 for (process, number) in gone.iter().filter_map(|one| seen.get_key_value(one)) {
-                    // A record that the process has written since then stays.
+                    // If the process has written another record since the last read, that record
+                    // stays.
                     let subject = names.record(process);
                     remove(client, &names.records, Some(&subject), number + 1).await?;
                 }
@@ -122,7 +127,7 @@ impl Engine for NatsEngine {
     }
 }
 
-/// Describes a stream. Creates the stream if it does not exist.
+/// Returns the description of a stream. Creates the stream if it does not exist.
 async fn open(
     client: &Client,
     stream: &str,
@@ -142,7 +147,8 @@ async fn open(
     Ok(info)
 }
 
-/// Asks for the settings. The server answers only if its configuration permits this.
+/// Asks the NATS server whether it writes each entry to disk at once. The server answers only if
+/// its configuration permits this.
 async fn durability(client: &Client, server: &ServerInfo) -> Result<Durability, EngineError> {
     let version = &server.version;
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
@@ -188,9 +194,10 @@ async fn append_entry(
     if !append.drops_earlier || describe(client, &names.log).await?.state.last_seq >= last {
         return Ok(Appended::Taken);
     }
-    // The log lost entries that a member knows, so the new position leaves a gap. The removal of
-    // all messages before the position also moves the number of the next message. A crash before
-    // the second publication leaves an empty log, after which the members begin a chain again.
+    // The log lost entries that this member knows, so its last number is too low for the new entry.
+    // The removal of all messages before the new position also moves the number of the next
+    // message. A crash before the second publication leaves an empty log; the members then begin a
+    // new chain.
     remove(client, &names.log, None, append.position).await?;
     match publish().await? {
         Ok(_) => Ok(Appended::Done),
@@ -210,14 +217,14 @@ async fn write_record(
     Ok(())
 }
 
-/// Refuses a stream that was created again since the connection began.
+/// Returns an error if the stream was deleted and created again after foxy connected to the server.
 fn check_created(info: &StreamInfo, created: &str) -> Result<(), EngineError> {
     let is_same = info.created == created;
     let text = || "a stream of the fleet was created again".to_owned();
     is_same.then_some(()).ok_or_else(|| EngineError::Away(text()))
 }
 
-/// Returns the records, and the number of each record's message.
+/// Returns the records of all processes, and the message number of each record.
 async fn read_records(
     client: &Client,
     names: &Names,
@@ -239,8 +246,8 @@ async fn read_records(
     Ok((records.into_iter().map(|(record, _)| record).collect(), numbers))
 }
 
-/// Returns the log at the moment of its description. An entry that left the log after this moment
-/// is missing.
+/// Returns the purge log as it was when the server described its stream. Entries that the log drops
+/// after this moment are missing.
 async fn read_log(
     client: &Client,
     names: &Names,
@@ -282,14 +289,14 @@ async fn read_log(
     })
 }
 
-/// Waits for new entries of a stream.
+/// Waits for new entries of the purge log on a NATS server.
 pub struct NatsWatch {
     server: NatsServer,
     open: Option<(NatsConnection, Subscriber)>,
 }
 
 impl NatsWatch {
-    /// Creates a watch on the log at `server`.
+    /// Creates a wait for new entries of the purge log at `server`.
     pub fn new(server: &NatsServer) -> Self {
         Self { server: server.clone(), open: None }
     }

@@ -9,14 +9,14 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Name of the fleet if the URL names none.
+/// Name of the fleet if the URL contains none.
 const USUAL_NAME: &str = "foxy-fleet";
 
-/// A server to connect to, and the fleet's name there.
+/// A NATS server, and the fleet's name on it.
 #[derive(Clone)]
 pub struct NatsServer {
     pub(super) address: ServerAddr,
-    /// With an empty user, the password is a token.
+    /// The user name. If it is empty, the password is a token.
     pub(super) user: String,
     pub(super) password: String,
     pub(super) names: Names,
@@ -32,11 +32,12 @@ fn decode(text: &str) -> Result<String, EngineError> {
 }
 
 impl NatsServer {
-    /// Reads a URL such as `nats://127.0.0.1:4222/NAME`. `tls` instead of `nats` means TLS.
-    /// `credentials` apply if the URL contains no password.
+    /// Reads the URL of a NATS server, such as `nats://127.0.0.1:4222/NAME`. The scheme `tls`
+    /// instead of `nats` demands TLS. `credentials` apply if the URL contains no password.
     ///
     /// # Errors
-    /// The URL is unusable. The error does not repeat the URL, because it may contain a password.
+    /// Returns an error if the URL is unusable. The error does not repeat the URL, because the URL
+    /// may contain a password.
     pub fn new(url: &str, credentials: Option<&EngineCredentials>) -> Result<Self, EngineError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| unusable("the scheme"))?;
         let (login, place) = rest.rsplit_once('@').unwrap_or(("", rest));
@@ -61,18 +62,18 @@ impl NatsServer {
     }
 }
 
-/// The names of a fleet's streams and subjects.
+/// The names of a fleet's streams and subjects on the NATS server.
 #[derive(Clone)]
 pub(super) struct Names {
-    /// The stream with the entries.
+    /// The stream with the entries of the purge log.
     pub log: String,
-    /// The subject of new entries.
+    /// The subject to which members publish new entries of the purge log.
     pub entries: String,
-    /// The subject with a notice of each stored entry.
+    /// The subject to which the server publishes a notice of each entry that it has stored.
     pub stored: String,
-    /// The stream with the records.
+    /// The stream with the records of the members' processes.
     pub records: String,
-    /// Begin of the records' subjects.
+    /// The first part of the subject of each record.
     members: String,
 }
 
@@ -87,13 +88,13 @@ impl Names {
         }
     }
 
-    /// Returns the subject of a process's record. A name may contain letters that a subject must
-    /// not contain.
+    /// Returns the subject of a process's record. The subject has a hash of the process's name,
+    /// because a name may contain characters that a subject must not contain.
     pub fn record(&self, process: &Process) -> String {
         format!("{}.{:032x}", self.members, xxh3_128(process.to_string().as_bytes()))
     }
 
-    /// Returns the configuration of the stream with the entries.
+    /// Returns the configuration of the stream with the purge log.
     pub fn log_config(&self) -> Value {
         json!({
             "name": self.log, "subjects": [self.entries], "storage": "file",
@@ -103,7 +104,7 @@ impl Names {
         })
     }
 
-    /// Returns the configuration of the stream with the records.
+    /// Returns the configuration of the stream with the processes' records.
     pub fn records_config(&self) -> Value {
         json!({
             "name": self.records, "subjects": [format!("{}.*", self.members)],

@@ -1,5 +1,5 @@
-//! Requests to JetStream, and its answers in JSON. Only the leader of a stream answers these
-//! requests.
+//! Requests to the JetStream API of a NATS server, and its answers in JSON. Only the server that
+//! leads a stream answers these requests.
 
 use super::connection::request;
 use crate::purges::engine::EngineError;
@@ -11,17 +11,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// JetStream's code of an error: the stream does not exist.
+/// JetStream's error code for a stream that does not exist.
 pub const NO_STREAM: u64 = 10059;
-/// JetStream's code of an error: the last message has another number than the sender expected.
+/// JetStream's error code for a last message with another number than the sender expected.
 pub const WRONG_LAST: u64 = 10071;
-/// JetStream's code of an error: the message does not exist.
+/// JetStream's error code for a message that does not exist.
 const NO_MESSAGE: u64 = 10037;
 
-/// An error that JetStream answers.
+/// An error in JetStream's answer.
 #[derive(Debug, Deserialize)]
 pub struct Refusal {
-    /// JetStream's code.
+    /// JetStream's code of this error.
     #[serde(default)]
     pub err_code: u64,
     #[serde(default)]
@@ -34,46 +34,46 @@ impl From<Refusal> for EngineError {
     }
 }
 
-/// The description of a stream.
+/// JetStream's description of a stream.
 #[derive(Debug, Deserialize)]
 pub struct StreamInfo {
-    /// The configuration.
+    /// The configuration of the stream.
     pub config: StreamConfig,
-    /// When the stream was created.
+    /// The time when the stream was created.
     pub created: String,
-    /// The content at one moment.
+    /// The numbers of the stream's messages, at the moment of the description.
     pub state: StreamState,
-    /// The server that has the stream.
+    /// The servers that store the stream. `None` if the server is not part of a cluster.
     pub cluster: Option<StreamCluster>,
 }
 
 /// The configuration of a stream.
 #[derive(Debug, Deserialize)]
 pub struct StreamConfig {
-    /// Number of servers that have the stream.
+    /// Number of servers that store a copy of the stream.
     pub num_replicas: u64,
-    /// `file` or `memory`.
+    /// Where the stream is stored: `file` or `memory`.
     pub storage: String,
     /// Whether a message can remove all earlier messages.
     #[serde(default)]
     pub allow_rollup_hdrs: bool,
 }
 
-/// The content of a stream.
+/// The numbers of a stream's messages.
 #[derive(Debug, Deserialize)]
 pub struct StreamState {
-    /// Number of messages.
+    /// Number of messages in the stream.
     pub messages: u64,
-    /// Number of the first message.
+    /// Sequence number of the stream's first message.
     pub first_seq: u64,
-    /// Highest number that a message ever had.
+    /// Highest sequence number that a message of the stream ever had.
     pub last_seq: u64,
-    /// The subjects, if the request asks for them.
+    /// The subjects of the stream's messages, if the request asks for them.
     #[serde(default)]
     pub subjects: BTreeMap<String, u64>,
 }
 
-/// The place of a stream.
+/// The servers that store a stream.
 #[derive(Debug, Deserialize)]
 pub struct StreamCluster {
     /// Name of the server that leads the stream.
@@ -106,7 +106,7 @@ fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<Result<T, Refusal>, Engine
     }
 }
 
-/// Sends a request of JetStream's API.
+/// Sends a request to JetStream's API, and parses the answer.
 pub async fn ask<T: DeserializeOwned>(
     client: &Client,
     api: &str,
@@ -117,12 +117,12 @@ pub async fn ask<T: DeserializeOwned>(
     read(&request(client, subject, HeaderMap::new(), body.into_bytes()).await?.payload)
 }
 
-/// Describes a stream, with its subjects.
+/// Returns the description of a stream, with the subjects of its messages.
 pub async fn describe(client: &Client, stream: &str) -> Result<StreamInfo, EngineError> {
     Ok(ask(client, "INFO", stream, &json!({ "subjects_filter": ">" })).await??)
 }
 
-/// Returns the number and the content of a message, if the stream has it.
+/// Returns the number and the content of a message. Returns `None` if the stream does not have it.
 pub async fn get(
     client: &Client,
     stream: &str,
@@ -138,7 +138,8 @@ pub async fn get(
     }
 }
 
-/// Removes the messages before the message `before`. With a subject, removes only its messages.
+/// Removes from a stream the messages with a lower number than `before`. If `subject` is given,
+/// removes only messages of this subject.
 pub async fn remove(
     client: &Client,
     stream: &str,
@@ -150,7 +151,7 @@ pub async fn remove(
     Ok(())
 }
 
-/// Publishes a message, and returns its number after the stream has stored it.
+/// Publishes a message to a stream. Returns the message's number after the stream has stored it.
 pub async fn publish(
     client: &Client,
     subject: String,
