@@ -11,15 +11,15 @@ use std::time::Duration;
 static STEADY: Steady = Steady::new();
 static START: OnceLock<std::time::Instant> = OnceLock::new();
 
-/// The monotonic clock. It counts from the first call in this process.
+/// Returns the time of the monotonic clock. It counts from the first call in this process.
 #[must_use]
 pub fn monotonic() -> Instant {
     let start = *START.get_or_init(std::time::Instant::now);
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The clock since the machine's boot. Like the monotonic clock, but it also counts while the
-/// machine sleeps.
+/// Returns the time since the machine's boot. Unlike the monotonic clock, this clock also counts
+/// while the machine sleeps.
 #[must_use]
 pub fn since_boot() -> Instant {
     let time = clock_gettime(ClockId::Boottime);
@@ -27,8 +27,8 @@ pub fn since_boot() -> Instant {
     Instant(part(time.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(time.tv_nsec)))
 }
 
-/// The wall clock: the date and time of the machine. An operator or NTP may set it back. A time
-/// before 1970 counts as 1970.
+/// Returns the time of the wall clock: the date and time of the machine. An operator or NTP may set
+/// it back. A time before 1970 counts as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
     let since =
@@ -36,8 +36,8 @@ pub fn wall() -> WallTime {
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The steady clock: the wall clock (date and time) without its backward steps. It measures the age
-/// of responses. It may be ahead of the wall clock.
+/// Returns the time of the steady clock: the wall clock (date and time) without its backward steps.
+/// It measures the age of responses. It may be ahead of the wall clock.
 #[must_use]
 pub fn steady() -> WallTime {
     let (monotonic, civil) = (monotonic(), wall());
@@ -48,7 +48,7 @@ pub fn steady() -> WallTime {
 /// wall clock. Repeats both readings if the thread was preempted between the readings, because such
 /// a pause would look like another step.
 fn step() -> WallTime {
-    /// If the monotonic clock advances by more than this during the readings, the thread was
+    /// If the monotonic clock advances by more than this while both clocks are read, the thread was
     /// interrupted.
     const TOGETHER: Duration = Duration::from_millis(50);
     loop {
@@ -72,7 +72,7 @@ pub fn civil(steady: WallTime) -> WallTime {
     WallTime(steady.0.saturating_sub(now.0.saturating_sub(civil.0)))
 }
 
-/// Processor time that the calling thread has used so far.
+/// Returns the processor time that the calling thread has used so far.
 #[must_use]
 pub fn thread_processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

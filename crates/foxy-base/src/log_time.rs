@@ -30,7 +30,8 @@ fn real(text: &str) -> Option<i64> {
     text.parse::<f64>().ok().filter(|_| digits).and_then(from_seconds)
 }
 
-/// Converts seconds with a fraction. Returns `None` for a time over 280,000 years away.
+/// Converts seconds with a fraction to microseconds. Returns `None` for more than about 280,000
+/// years.
 #[must_use]
 pub fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
@@ -77,8 +78,8 @@ fn rfc3339(text: &str) -> Option<i64> {
     in_zone(days, rest[..end].trim_end(), &rest[end..])
 }
 
-/// Adds a time of day to `days`. `clock` is `hh:mm:ss[.fraction]`. `offset` is `+hhmm`, `+hh:mm`,
-/// `Z` or empty.
+/// Converts the date `days` (in days since the Unix epoch) and a time of day to microseconds.
+/// `clock` is `hh:mm:ss[.fraction]`. `offset` is `+hhmm`, `+hh:mm`, `Z` or empty.
 fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     let mut parts = clock.split(':');
     let (hour, minute, second) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);

@@ -22,7 +22,7 @@ impl Random {
         Self::new(self.next_u64())
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -58,7 +58,8 @@ impl Random {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea and Flood 2014). It is also a good 64-bit mixing function.
+/// Performs one step of SplitMix64 (Steele, Lea and Flood 2014). It is also a good 64-bit mixing
+/// function.
 pub fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -67,8 +68,8 @@ pub fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 random bits from the operating system, for seeds. If the system has none, the clock and the
-/// process number are used.
+/// Returns 64 random bits from the operating system, for seeds. If the system has none, uses the
+/// clock and the process number.
 #[must_use]
 pub fn entropy() -> u64 {
     let mut bytes = [0; 8];

@@ -14,7 +14,7 @@ impl Instant {
     /// Time zero: the arbitrary start from which instants are counted.
     pub const ZERO: Self = Self(0);
 
-    /// Time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -40,19 +40,19 @@ impl Sub<Duration> for Instant {
 pub struct WallTime(pub u64);
 
 impl WallTime {
-    /// The time `seconds` after the Unix epoch.
+    /// Returns the time `seconds` after the Unix epoch.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// Whole seconds since the Unix epoch.
+    /// Returns the whole seconds since the Unix epoch.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
     }
 
-    /// Time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))

@@ -30,8 +30,8 @@ decode_errors! {
     RequestLineTooLong = "the request line is longer than allowed",
     /// [`crate::Limits::headers`] sets the largest number of header lines.
     TooManyHeaders = "the head has more header lines than allowed",
-    /// RFC 9112 §2.2 permits parsers to accept LF alone. But two parsers may then split the lines
-    /// differently.
+    /// RFC 9112 §2.2 permits parsers to accept LF alone as the end of a line. But two parsers may
+    /// then split the lines differently.
     BareLineFeed = "a line ends in LF alone; CRLF is required",
     /// RFC 9112 §2.2 requires LF after CR.
     BareCarriageReturn = "a CR is not followed by LF",

@@ -67,7 +67,7 @@ impl Headers {
         &self.fields
     }
 
-    /// Number of bytes of all lines on the wire, including `: ` and CRLF for each line.
+    /// Returns the number of bytes of all lines on the wire, including `: ` and CRLF for each line.
     pub fn wire_length(&self) -> usize {
         self.fields.iter().map(|field| (field.name_length + field.value_length + 4) as usize).sum()
     }
@@ -82,17 +82,17 @@ impl Headers {
         self.fields.iter().map(|field| (self.name_of(field), self.value_of(field)))
     }
 
-    /// The value of the first line called `name`.
+    /// Returns the value of the first line called `name`.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.named(name).next().map(|field| self.value_of(field))
     }
 
-    /// The value of the first line called `name`, if the value is UTF-8.
+    /// Returns the value of the first line called `name`, if the value is UTF-8.
     pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// The values of all lines called `name`, in order.
+    /// Iterates over the values of all lines called `name`, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.named(name).map(|field| self.value_of(field))
     }
@@ -244,7 +244,7 @@ impl Headers {
     }
 }
 
-/// Positions of a header line's name and value in the text of its list.
+/// Positions of a header line's name and value in the text of its list of lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) tag: u32,

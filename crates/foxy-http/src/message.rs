@@ -70,7 +70,7 @@ impl Method {
         })
     }
 
-    /// The method as written on the wire.
+    /// Returns the method as written on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",

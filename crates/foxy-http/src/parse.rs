@@ -1,5 +1,5 @@
-//! Parses a complete header section into a head, with the httparse library. `scan` has already
-//! checked the lines.
+//! Parses a complete header section into a head, with the httparse library. The module `scan` has
+//! already checked the lines.
 
 use crate::error::DecodeError;
 use crate::headers::{Field, Headers};
@@ -144,7 +144,7 @@ fn fields(text: &[u8], parsed: &[Header<'_>]) -> Vec<Field> {
     parsed.iter().map(field).collect()
 }
 
-/// Position in `text` of a slice that httparse returned.
+/// Returns the position in `text` of a slice that httparse returned.
 fn start_of(part: &[u8], text: &[u8]) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }

@@ -1,7 +1,7 @@
-//! Finds the end of a header section, and refuses lines that httparse would accept: LF without CR,
-//! folds (continuation lines), and sections above the limits. The scanner remembers its position
-//! between calls. So it visits each byte once, even if a head arrives in small pieces. The result
-//! does not depend on where the pieces begin.
+//! Finds the end of a header section, and refuses what httparse would accept: LF without CR, folds
+//! (continuation lines), and sections above the limits. The scanner remembers its position between
+//! calls. So it visits each byte once, even if a head arrives in small pieces. The result does not
+//! depend on where the pieces begin.
 
 use crate::error::DecodeError;
 

@@ -68,7 +68,7 @@ impl<'a> Iterator for ListMembers<'a> {
     }
 }
 
-/// Position of the first comma outside a quoted string, or the end of the list.
+/// Returns the position of the first comma outside a quoted string, or the end of the list.
 fn member_end(list: &[u8]) -> usize {
     match list.iter().position(|byte| matches!(byte, b',' | b'"')) {
         None => list.len(),

@@ -63,12 +63,12 @@ impl Target {
         Ok(Self { raw, form })
     }
 
-    /// The target's bytes as received.
+    /// Returns the target's bytes as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// The form of the target, with its parts.
+    /// Returns the form of the target, with its parts.
     pub fn form(&self) -> TargetForm<'_> {
         match self.form {
             Form::Origin => TargetForm::Origin(&self.raw),
@@ -147,7 +147,7 @@ impl Scheme {
             .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// The scheme's name in URLs.
+    /// Returns the scheme's name in URLs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",

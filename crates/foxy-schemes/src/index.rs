@@ -63,7 +63,7 @@ impl Entry {
         self.first_slot + self.slots as u32
     }
 
-    /// Returns the pages that the record occupies, at least in part.
+    /// Returns the pages that contain the record or a part of it.
     pub const fn pages(&self) -> Run {
         let first = self.first_slot / SLOTS_PER_PAGE;
         Run { first, pages: self.end_slot().div_ceil(SLOTS_PER_PAGE) - first }

@@ -1,8 +1,8 @@
-//! Storage schemes besides webcosm, foxy's own engine, and their replacement policies. A scheme
-//! decides where the store puts its records on disk. The schemes come from Squid (ufs, aufs, diskd,
-//! coss), from the WebCoSM paper (Markatos and others), and from Squid-M (Maltzahn and others).
-//! [`SCHEMES`] lists all schemes, including the default scheme of [`foxy_store`]. `foxy figure
-//! requirements` names the requirement of the papers that each scheme meets.
+//! The storage schemes other than webcosm (foxy's own engine), and the replacement policies. A
+//! scheme decides where the store puts its records on disk. The schemes come from Squid (ufs, aufs,
+//! diskd, coss), from the WebCoSM paper (Markatos and others), and from Squid-M (Maltzahn and
+//! others). [`SCHEMES`] lists all schemes, including the default scheme of [`foxy_store`]. `foxy
+//! figure requirements` names the requirement of the papers that each scheme meets.
 
 mod checkpoint;
 mod index;

@@ -7,8 +7,8 @@ use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
 use std::time::Duration;
 
-/// Decides in which directory of a `ufs` store a file is. Two levels of directories, 16 × 256,
-/// share the file numbers.
+/// Decides in which directory of a `ufs` store a file is. The files are spread over two levels of
+/// directories, 16 × 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
     /// Uses the rule of Squid 1.1. The file number modulo 16 selects the first-level directory, so

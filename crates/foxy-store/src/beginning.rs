@@ -13,7 +13,8 @@ pub enum Beginning {
     New,
     /// The store continues with its content.
     Kept,
-    /// The file is shorter than before. The store continues with the remaining records.
+    /// The store file is shorter than its superblock states. The store continues with the remaining
+    /// records.
     Cut {
         /// Actual length of the store file in bytes.
         found: u64,
@@ -25,7 +26,7 @@ pub enum Beginning {
 }
 
 impl Beginning {
-    /// Returns the outcome for a store in a blank file (only zeros or missing).
+    /// Returns the outcome of opening a store whose file is blank (only zeros) or missing.
     pub const fn of_blank(settings: &StoreSettings) -> Self {
         if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
     }

@@ -15,19 +15,19 @@ pub const SLOTS_PER_PAGE: u32 = 8;
 /// A range of pages of the store file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The first page, counted from the start of the file.
+    /// The first page of the range, counted from the start of the file.
     pub first: u32,
     /// Number of pages in the range.
     pub pages: u32,
 }
 
 impl Region {
-    /// Byte offset of the region in the file.
+    /// Returns the byte offset of the range in the file.
     pub const fn offset(self) -> u64 {
         self.first as u64 * PAGE as u64
     }
 
-    /// Length of the region in bytes.
+    /// Returns the length of the range in bytes.
     pub const fn bytes(self) -> usize {
         self.pages as usize * PAGE
     }

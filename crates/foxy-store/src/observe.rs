@@ -32,8 +32,9 @@ impl Observer {
 /// The submission time of the oldest disk operation that is not finished. If the time is long ago,
 /// the disk hangs without an error. Any thread can read this value.
 ///
-/// The store's thread knows the time of each of its operations. For the reads of all other threads
-/// together, the value is the time since which no read has finished.
+/// The store's thread knows the time of each of its operations. The reads of all other threads
+/// count as one operation. Its time is the end of the last of these reads, or the start of the
+/// first read while none has ended.
 #[derive(Debug, Default)]
 pub struct Owed {
     since: AtomicU64,

@@ -32,7 +32,8 @@ pub struct Measure {
 
 macro_rules! statistics {
     ($($name:ident $kind:ident $unit:literal $help:literal,)*) => {
-        /// The current values. The shard's thread writes them, and any thread can read them.
+        /// The current values of the store's counters and gauges. The shard's thread writes them,
+        /// and any thread can read them.
         #[derive(Debug, Default)]
         pub struct StoreStatistics {
             $(#[doc = $help] pub $name: Cell,)*
@@ -145,7 +146,8 @@ impl Cell {
     }
 }
 
-/// The kind of a request. The counters of answers need it, because an answer does not contain it.
+/// The kind of a request. The counters of answers need it, because an answer does not contain the
+/// kind of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// A request to read a record.
@@ -160,7 +162,7 @@ pub enum RequestKind {
 
 impl StoreStatistics {
     /// Counts a disk operation (requirement R2 of `foxy figure requirements`). Called when the
-    /// operation is submitted. Other threads count reads too.
+    /// operation is submitted. Threads that read records themselves also count their reads.
     pub fn count_operation(&self, op: &IoOp) {
         match op {
             IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),

@@ -33,7 +33,7 @@ pub enum OpenStoreError {
     Foreign,
     /// The start or the end of the block device contains data that is not from foxy.
     ForeignDevice {
-        /// Byte offset of the first byte of that data.
+        /// Byte offset on the device of the first byte that is not from foxy.
         at: u64,
     },
     /// The path leads to a link, directory or pipe instead of a file.
@@ -41,7 +41,7 @@ pub enum OpenStoreError {
     /// The directories of a store with one file per record exist, but the file that describes the
     /// store (the ledger) is missing.
     ForeignFolders,
-    /// The store has another format version.
+    /// The store has another format version than this program.
     OtherVersion {
         /// The format version of the store.
         found: u32,

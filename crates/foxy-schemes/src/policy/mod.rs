@@ -214,8 +214,8 @@ impl FromStr for PolicyName {
     }
 }
 
-/// Returns the place of entry number `entry` in an array with one place per entry. Lengthens the
-/// array if needed.
+/// Returns a reference to the element of entry number `entry` in an array with one element per
+/// entry. Lengthens the array if needed.
 fn slot_of<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
     let index = entry as usize;
     if array.len() <= index {

@@ -55,7 +55,7 @@ struct ReadBatch {
 
 #[derive(Debug)]
 pub struct Hits {
-    /// When a batch of reads starts. `None` if each read starts at once.
+    /// The conditions under which a batch of reads starts. `None` if each read starts at once.
     batch: Option<ReadBatch>,
     /// Gets that wait until their reads start as a batch, in the order of arrival.
     waiting: VecDeque<PendingGet>,

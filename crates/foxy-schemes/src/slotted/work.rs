@@ -47,7 +47,8 @@ impl Slotted {
         out.submit(IoId(self.next_io), op);
     }
 
-    /// Handles an access that fails before it reaches the device, because its file did not open.
+    /// Handles a read, write or sync that fails before it reaches the device, because its file did
+    /// not open.
     pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),

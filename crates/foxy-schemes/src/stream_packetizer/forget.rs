@@ -100,9 +100,9 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Writes all tombstones that are still needed to the other half of the journal, because this
-    /// half is full. If they would take more than three quarters of a half, refuses the queued
-    /// requests as busy. Later requests succeed after enough invalid records on disk are
+    /// Writes all tombstones that are still needed to the other half of the journal, because the
+    /// active half is full. If they would take more than three quarters of a half, refuses the
+    /// queued requests as busy. Later requests succeed after enough invalid records on disk are
     /// overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
         let (superblock, tombstones) = self.next_half();

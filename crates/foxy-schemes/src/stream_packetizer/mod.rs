@@ -149,7 +149,7 @@ impl StreamPacketizer {
         statistics.retired_pages.set(u64::from(self.pages.retired()));
     }
 
-    /// Starts the operations that were waiting and are possible after this event.
+    /// Starts the operations that were waiting and have become possible after an event.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         self.pump_forgets(out);
         self.sweep(out);

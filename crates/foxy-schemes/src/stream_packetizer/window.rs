@@ -166,8 +166,8 @@ impl StreamPacketizer {
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Ensures that the page buffer has space for a record. If not, writes the buffer and opens a
-    /// new window at the next free run of pages.
+    /// Ensures that the page buffer has space for a record. If it has none, writes the buffer, and
+    /// starts a new buffer for the next free run of pages.
     fn ensure_window(
         &mut self,
         slots: u32,

@@ -19,7 +19,7 @@ pub(super) struct Commit {
     writing: usize,
     failed: Option<IoError>,
     running: bool,
-    /// Number of the current or, between commits, the last commit.
+    /// Number of the current commit. Between two commits, the number of the last commit.
     round: u64,
     failures: u8,
     /// Keys whose removed record could return after a crash. The value is the number of the commit

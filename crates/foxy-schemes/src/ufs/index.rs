@@ -114,7 +114,8 @@ impl FileIndex {
         u32::try_from(self.slab.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the sequence number of a live record, or `None` if the number has no live record.
+    /// Returns the sequence number of the live record with this file number, or `None` if there is
+    /// no such record.
     pub(super) fn live_sequence(&self, number: u32) -> Option<u64> {
         let slot = self.slab.get(number as usize)?;
         (slot.state == State::Live).then_some(slot.record.sequence)

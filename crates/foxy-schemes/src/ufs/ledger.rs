@@ -19,7 +19,8 @@ pub(super) const NUMBERS: usize = (PAGE - HEADER) / 8;
 pub(super) const BLOCKS_AT: u64 = 2 * PAGE as u64;
 pub(super) const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// For each file number, the sequence number from which on records in this file are valid.
+/// The lowest valid sequence number for each file number. Records with this file number and a lower
+/// sequence number are invalid.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     blocks: Vec<Block>,
@@ -46,8 +47,8 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 
 impl Ledger {
     /// Reads the blocks that follow the superblocks. If both pages of a block are zero, the block
-    /// was never written. If a block has no valid page otherwise, it is damaged. Then no record
-    /// with an entry in this block is valid.
+    /// was never written. If the block has neither zero pages nor a valid page, it is damaged. Then
+    /// no record with an entry in this block is valid.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
@@ -62,7 +63,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the lowest sequence number of a valid record in this file.
+    /// Returns the lowest sequence number of a valid record with this file number.
     pub(super) fn lowest(&self, number: u32) -> u64 {
         let (block, place) = place_of(number);
         self.blocks.get(block as usize).map_or_else(|| self.beyond(), |block| block.lowest[place])

@@ -41,8 +41,8 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// Writes the superblock, or the block before number `block` of the ledger (the list of valid
-    /// record files), a second time.
+    /// Writes the superblock a second time, or the block before number `block` of the ledger (the
+    /// list of valid record files).
     Again {
         block: u32,
         length: usize,

@@ -27,7 +27,8 @@ pub enum SegmentUse {
     Sealed,
     /// The segment is the next to be discarded, and its records in use are being copied.
     Copying,
-    /// The segment is being discarded: the journal states this, then its records leave the index.
+    /// The segment is being discarded. The journal durably states this, then the records of the
+    /// segment leave the index.
     Leaving,
 }
 
@@ -215,7 +216,7 @@ impl RecordScan {
 /// A view of a storage scheme's layout. Each method takes a fraction of a millisecond, even in a
 /// large store.
 pub trait LayoutView {
-    /// Begins a survey. The result still lacks the records of the index.
+    /// Begins a survey, a map of the live records. It still lacks the records of the index.
     fn begin_survey(&self) -> Survey;
     /// Adds the records in the next part of the index to the survey. Returns whether more parts
     /// follow. After the last part, call [`Survey::finish_some`].

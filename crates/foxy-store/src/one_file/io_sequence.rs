@@ -5,7 +5,8 @@ use foxy_device::{IoBuffer, IoError};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// A step of a sequence. `T` identifies a write whose failure does not end the sequence.
+/// A step of a sequence of writes and syncs. `T` identifies a write whose failure does not end the
+/// sequence.
 #[derive(Debug)]
 pub enum IoStep<T = Infallible> {
     /// Writes the buffer at this byte offset of the file.

@@ -157,7 +157,7 @@ impl Opening {
         }
     }
 
-    /// Processes the result of a step and returns the next step.
+    /// Processes the result of a step of the opening, and returns the next step.
     pub fn advance(&mut self, done: IoDone) -> OpeningTurn {
         match self.step {
             OpeningStep::Open => self.opened(&done.result),

@@ -12,7 +12,7 @@ use crate::status::OpenStoreError;
 use foxy_device::{FileId, IoBuffer, IoDone, IoId, IoOp};
 use std::collections::BTreeMap;
 
-/// The purpose of an operation in flight.
+/// The purpose of a disk operation in flight.
 enum Task<P> {
     Open,
     Close,

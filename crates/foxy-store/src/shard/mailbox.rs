@@ -45,7 +45,7 @@ pub struct Mailbox {
     /// Whether a small put arrived after the thread last slept. If so, more small puts may follow
     /// soon.
     gathering: bool,
-    /// Keys of the puts in `waiting`.
+    /// Keys of the puts that wait in the mailbox.
     put: KeySet,
     /// Keys of the puts that the thread took from the mailbox last. The storage scheme may not have
     /// received all of these puts yet.

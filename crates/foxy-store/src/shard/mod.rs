@@ -248,14 +248,14 @@ impl StoreHandle {
         }
     }
 
-    /// Returns whether the storage scheme has a layout to look at.
+    /// Returns whether the storage scheme has a layout that can be inspected.
     pub fn has_layout(&self) -> bool {
         self.0.has_layout
     }
 
-    /// Calls `visit` on the calling thread if the storage scheme permits this, otherwise on the
-    /// store's thread. That thread drops `visit` without a call if there is no layout, the store is
-    /// closed, or too many visits wait.
+    /// Calls `visit` with a view of the layout: on the calling thread if the storage scheme permits
+    /// this, otherwise on the store's thread. The store's thread drops `visit` without a call if
+    /// there is no layout, the store is closed, or too many visits wait.
     pub fn visit_layout(&self, visit: LayoutVisit) {
         if let Some(layout) = self.0.lookup.as_ref().and_then(|lookup| lookup.layout()) {
             return visit(layout);

@@ -77,7 +77,7 @@ impl ThreadRing {
         })
     }
 
-    /// Passes all reads that began after the last turn to the kernel, and answers the gets whose
+    /// Passes all reads that began after the last call to the kernel, and answers the gets whose
     /// reads have finished. Wakes `waker` when the next read begins.
     pub fn turn(&self, waker: &Waker) {
         let Some((mut done, turned)) = RING.with_borrow_mut(|ring| {
@@ -117,8 +117,8 @@ impl Drop for ThreadRing {
     }
 }
 
-/// Closes the ring of the calling thread, because the kernel refuses its calls. The threads of the
-/// stores then read its records.
+/// Closes the ring of the calling thread, because the kernel refuses its calls. From now on, the
+/// stores' threads read records for this thread.
 fn give_up() {
     let unfinished = RING.take().map(|ring| ring.waiting);
     unfinished.into_iter().flatten().flatten().for_each(|then| then(None));

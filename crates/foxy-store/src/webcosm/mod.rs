@@ -1,6 +1,6 @@
 //! webcosm, the default storage scheme. It stores records in two logs, whose segments lie in one
 //! preallocated file. The scheme writes records in large batches and discards the oldest segments
-//! first. This file passes each event to the module that handles it.
+//! first. This module passes each event to the module that handles it.
 //!
 //! A get never returns a wrong record, for these reasons:
 //!

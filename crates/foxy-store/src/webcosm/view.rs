@@ -91,7 +91,7 @@ impl Survey {
         self.add(slot, first, u64::from(entry.extent.pages()) * PAGE as u64, entry.uses);
     }
 
-    /// Adds all records of an index, and completes the survey.
+    /// Adds all records of an index to the survey, and completes the survey.
     pub(super) fn add_all(&mut self, geometry: &Geometry, index: &Index) {
         index.entries(0, usize::MAX, |_, entry| self.add_entry(geometry, entry));
         while self.finish_some() {}

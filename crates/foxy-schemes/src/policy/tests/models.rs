@@ -167,8 +167,8 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// A model of S3-FIFO: three lists from oldest to newest. If a ghost entry is requested again, an
-/// empty place remains in the list until it is the oldest.
+/// A model of S3-FIFO: three lists from oldest to newest. If an entry of the ghost list is
+/// requested again, its place in this list stays empty until it is the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,

@@ -37,8 +37,8 @@ pub enum Reason {
     Unsealed,
     /// A summary lists a record at a place in the segment where no record can be.
     EntryImpossible,
-    /// The place that a summary lists contains no record that this opening of the store
-    /// (incarnation) wrote there.
+    /// The place that a summary lists contains no record of the incarnation (opening of the store)
+    /// that wrote the segment.
     RecordNotThere,
     /// The header of a record is damaged.
     HeaderDamaged,

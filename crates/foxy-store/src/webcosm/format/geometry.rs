@@ -96,8 +96,8 @@ pub struct SlotMap {
     /// The segment that was in the first slot when the store was last resized. This segment and all
     /// later segments are placed with the current number of slots.
     pub base: Sequence,
-    /// Number of slots for the segments before `base`. They are in the last of these slots: `base -
-    /// 1` is in the last slot, `base - 2` in the slot before, and so on.
+    /// Number of slots that the segments before `base` use. Segment `base - 1` is in the last of
+    /// these slots, `base - 2` in the slot before, and so on.
     pub before: u32,
 }
 
@@ -111,8 +111,8 @@ impl SlotMap {
         Self { base: (packed >> 32) as Sequence, before: packed as u32 }
     }
 
-    /// Returns the slot (place for a segment) of a segment before wrap-around. The caller must take
-    /// the result modulo the number of slots.
+    /// Returns the slot (place for a segment) of a segment, not yet wrapped around: the caller must
+    /// take the result modulo the number of slots.
     pub const fn place(self, sequence: Sequence) -> u32 {
         match sequence.checked_sub(self.base) {
             Some(number) => number,
@@ -120,9 +120,9 @@ impl SlotMap {
         }
     }
 
-    /// Returns the largest number of segments that a log can have now. `slots` is the log's current
-    /// number of slots, `oldest` its oldest segment. After a change of the store's size, the old
-    /// number of slots (`before`) stays the limit as long as `oldest` is below `base`.
+    /// Returns the largest number of segments that a log can have now. `slots` is the log's number
+    /// of slots, and `oldest` its oldest segment. While `oldest` was written before the last change
+    /// of the store's size (below `base`), the log can have only `before` segments.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }

@@ -69,7 +69,7 @@ pub struct Location {
     pub length: usize,
     pub position: Position,
     stamp: u64,
-    /// Number of bytes in the first page before the record.
+    /// Number of bytes of the first page that precede the record.
     skip: usize,
     is_packed: bool,
 }

@@ -50,7 +50,7 @@ impl Tombstone {
         position < self.up_to[position.segment().log as usize]
     }
 
-    /// Extends this tombstone, so that it also marks all records as removed that `other` marks.
+    /// Extends this tombstone to all records that `other` marks as removed.
     pub fn join(&mut self, other: Self) {
         for log in LogName::ALL {
             let up_to = &mut self.up_to[log as usize];

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// other work of the caller's thread.
 const MAX_LOOKUP_BYTES: usize = 64 << 10;
 
-/// The values with which a lookup reads and checks a record.
+/// The secrets and the file with which a lookup reads and checks a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable {
     pub salt: u64,
@@ -114,7 +114,7 @@ impl SharedIndex {
         self.shown.set(Default::default());
     }
 
-    /// Shows the state of both logs to the layout map. Does nothing if it has not changed.
+    /// Shows the state of both logs to the layout map. Does nothing if the state has not changed.
     pub fn show_logs(&self, logs: [LogView; 2]) {
         if self.shown.replace(logs) != logs {
             self.lock().logs = logs;

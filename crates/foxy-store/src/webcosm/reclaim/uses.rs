@@ -16,8 +16,8 @@ use std::time::Duration;
 /// Largest number of pages of use counters that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
-/// Largest number of index entries that one step visits. Visiting this many entries takes a
-/// fraction of a millisecond.
+/// Largest number of index entries that one step of a round visits. Visiting this many entries
+/// takes a fraction of a millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
 /// Pause between two steps of a round (a pass that writes the use counters once).

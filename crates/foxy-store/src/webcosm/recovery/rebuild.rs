@@ -69,9 +69,9 @@ impl Rebuild {
         tombstones.needed().into_iter().for_each(|tombstone| self.forget(tombstone));
     }
 
-    /// Returns the number after the newest segment of a log whose summary is lost. This segment and
-    /// all older segments are discarded, because a lost tombstone may mark their records as
-    /// removed.
+    /// Returns the end of the discarded segments of a log. These are the newest segment whose
+    /// summary is lost, and all older segments, because a lost tombstone may mark their records as
+    /// removed. Their numbers are smaller than the result.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
@@ -122,7 +122,8 @@ impl Rebuild {
     }
 
     /// Adds records of a log to the index, at most `budget` records. Returns whether all records of
-    /// the log are in the index, and all segments with a doubtful content are durably discarded.
+    /// the log are in the index, and all segments up to the newest lost summary are durably
+    /// discarded.
     fn pump_log(
         &mut self,
         cx: &mut Context,

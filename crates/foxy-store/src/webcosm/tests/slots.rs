@@ -26,7 +26,7 @@ fn scratched(
     }
 }
 
-/// Puts a record for each key.
+/// Puts one record for each key number in `keys`.
 fn turn<D: Device>(store: &mut Store<D>, keys: Range<u64>) {
     for key in keys {
         assert!(

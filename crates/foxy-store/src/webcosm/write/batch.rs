@@ -25,7 +25,8 @@ use foxy_device::IoDone;
 /// pages better.
 const PATIENCE: usize = 4;
 
-/// Where a record of a batch comes from: a copy of a stored record, or a put at this time.
+/// Where a record of a batch comes from: a copy of a stored record, or a put that arrived at this
+/// time.
 #[derive(Clone, Copy)]
 enum Origin {
     /// The record is a copy of the record at this place, whose segment will be discarded.
