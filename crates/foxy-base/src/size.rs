@@ -13,7 +13,7 @@ pub struct ByteSize(pub u64);
 pub enum SizeError {
     /// The text does not start with a number.
     NoNumber(String),
-    /// The unit is unknown.
+    /// The unit of the size is unknown.
     UnknownUnit(String),
     /// The size is more than 2^64 bytes.
     TooLarge(String),

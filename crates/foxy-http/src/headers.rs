@@ -205,7 +205,7 @@ impl Headers {
             .then_some(line)
     }
 
-    /// Appends a line to the text in its wire form.
+    /// Appends a header line in its wire form to the text of the list.
     fn push_text(&mut self, name: &str, value: &[u8]) -> Field {
         let name_start = self.received.len() + self.added.len();
         let value = trim(value);

@@ -98,8 +98,8 @@ pub(crate) struct SectionScanner {
 }
 
 impl SectionScanner {
-    /// Continues where the last call stopped. `buffer` must start with the same bytes as before.
-    /// Returns `None` if more bytes are needed.
+    /// Continues the scan where the last call stopped. `buffer` must start with the same bytes as
+    /// before. Returns `None` if more bytes are needed.
     pub(crate) fn scan(
         &mut self,
         buffer: &[u8],

@@ -33,7 +33,7 @@ pub enum TargetForm<'a> {
     Absolute {
         /// The scheme as written, without `://`.
         scheme: &'a [u8],
-        /// A valid `host [":" port]`.
+        /// A valid authority: `host [":" port]`.
         authority: &'a [u8],
         /// The path and query as written. The text is empty, or starts with `/` or `?`.
         path: &'a [u8],

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 pub enum Beginning {
     /// There was no store file, or the file contained only zeros.
     New,
-    /// The store continues with its content.
+    /// The store continues with its old content.
     Kept,
     /// The store file is shorter than its superblock states. The store continues with the remaining
     /// records.
@@ -50,9 +50,9 @@ pub enum AnewReason {
     /// The requested size has changed, and the storage scheme cannot keep the content at the new
     /// size.
     OtherSize {
-        /// Size in bytes in the earlier settings.
+        /// Size of the store in bytes in the earlier settings.
         before: u64,
-        /// Size in bytes in the current settings.
+        /// Size of the store in bytes in the current settings.
         now: u64,
     },
     /// The setting `recovery` (which records survive a crash) has changed.
@@ -104,7 +104,7 @@ impl fmt::Display for AnewReason {
 pub struct BeginningCell(Mutex<Option<Beginning>>);
 
 impl BeginningCell {
-    /// Returns the outcome, or `None` if it is not known yet.
+    /// Returns the outcome of opening the store, or `None` if it is not known yet.
     pub fn get(&self) -> Option<Beginning> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

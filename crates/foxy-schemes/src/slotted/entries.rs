@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 pub type EntryId = u32;
 
-/// The runs of slots (512 bytes each) on disk that contain a record. Almost every record has one
-/// piece.
+/// The pieces of a record on disk. A piece is a run of slots (512 bytes each). Almost every record
+/// has one piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
 #[derive(Debug)]

@@ -47,7 +47,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Notes that a file from an earlier run of the store exists.
+    /// Notes that data file number `file` exists, from an earlier run of the store.
     pub fn adopt(&mut self, file: u64) {
         self.existing.insert(file);
     }

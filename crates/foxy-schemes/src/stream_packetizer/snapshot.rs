@@ -26,10 +26,10 @@ pub struct Snapshot {
 /// The source of the entries for a checkpoint.
 #[derive(Debug)]
 enum Source {
-    /// The array of entries, from this array index on. Records may change while the checkpoint is
-    /// written, so its entries may be outdated.
+    /// The entries in the array of the index, from this array position on. Records may change while
+    /// the checkpoint is written, so its entries may be outdated.
     Slab(usize),
-    /// A fixed list of entries, from this index on.
+    /// The entries in a fixed list, from this list position on.
     List(Vec<EntryId>, usize),
 }
 

@@ -50,8 +50,8 @@ enum Awaited {
     Folder,
     SnapshotRemoved,
     Created,
-    /// Makes the new file durable. Otherwise a crash could remove the file after records were
-    /// written.
+    /// Makes the newly created file durable. Otherwise a crash could remove the file after records
+    /// were written.
     Kept,
     Written,
     Synced,

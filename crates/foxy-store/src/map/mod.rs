@@ -23,7 +23,7 @@ pub enum SegmentUse {
     Open,
     /// The segment is full, and the list of its records is being written.
     Sealing,
-    /// The segment is complete.
+    /// The segment is complete: the list of its records is written.
     Sealed,
     /// The segment is the next to be discarded, and its records in use are being copied.
     Copying,
@@ -77,8 +77,8 @@ pub struct SegmentPlace {
     pub at: u64,
     /// Length of the place in bytes.
     pub bytes: u64,
-    /// Number of the log (sequence of segments) or area that the place belongs to. It is an index
-    /// in [`Survey::areas`].
+    /// Number of the log (sequence of segments) that the place belongs to: its index in
+    /// [`Survey::areas`]. 0 in a store without logs.
     pub log: u8,
     /// The current use of the place.
     pub state: SegmentUse,

@@ -76,7 +76,7 @@ pub struct Survey {
     pub segment_bytes: u64,
     /// Size of a unit in bytes. The survey keeps one bit per unit: whether a live record uses it.
     pub unit_bytes: u64,
-    /// Names of the logs or areas to which the places of segments belong.
+    /// Names of the store's logs. In a store without logs, the name of its layout.
     pub areas: &'static [&'static str],
     /// The files that records share, in the order of their numbers.
     pub files: Vec<SharedFile>,

@@ -102,7 +102,7 @@ pub struct SlotMap {
 }
 
 impl SlotMap {
-    /// Packs the map into one number, which the superblock contains.
+    /// Packs the map (from segments to slots) into one number, which the superblock contains.
     pub const fn pack(self) -> u64 {
         (self.base as u64) << 32 | self.before as u64
     }

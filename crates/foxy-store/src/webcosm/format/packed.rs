@@ -92,7 +92,7 @@ pub fn entries<'a>(
     })
 }
 
-/// Copies the record of `key` out of a shared page, so that the page's memory can be freed.
+/// Returns a copy of the record of `key` in a shared page, so that the page's memory can be freed.
 pub fn decode(page: &[u8], key: Key, stamp: u64, secret: &Secret) -> Result<Record, AbsentReason> {
     let Some(mut entries) = entries(page, stamp, secret) else {
         let whole = page.len() == PAGE && page[..8] == secret.checksum(&page[8..]).to_le_bytes();

@@ -12,7 +12,8 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// The store may always copy 1/`BASE_SHARE` of the bytes of each segment that it discards.
+/// Even without hits, the store may copy 1/`BASE_SHARE` of the bytes of each segment that it
+/// discards.
 const BASE_SHARE: i64 = 32;
 
 /// Estimated size in bytes of a record in a shared page. The index entry of such a record does not
