@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// State of a process at the time of reading.
+/// The state of a process at the time when foxy read it from `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// The process id.

@@ -84,8 +84,8 @@ pub struct Mechanical {
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number that the model assigned to a disk request, to an operation, or to a file's
-    /// content.
+    /// The last number that the model has given. Disk requests, operations and file contents take
+    /// their numbers from this one sequence.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,

@@ -70,7 +70,7 @@ struct Seen {
 }
 
 impl Trace {
-    /// Returns the counts since the start.
+    /// Returns the counts of all operations since the trace began.
     #[must_use]
     pub fn counts(&self) -> TraceCounts {
         self.lock().counts

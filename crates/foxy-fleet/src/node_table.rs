@@ -37,7 +37,7 @@ pub struct ListedNode<'a> {
     pub member: &'a Member,
     pub node: &'a Arc<FleetNode>,
     pub state: &'a Arc<NodeState>,
-    /// True for this node itself.
+    /// True if this member is this node itself.
     pub is_own: bool,
 }
 

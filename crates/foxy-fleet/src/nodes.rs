@@ -69,7 +69,7 @@ pub struct NodeState {
 pub struct NodeStatus {
     /// Name, address and weight of the node.
     pub member: Member,
-    /// True for this node itself.
+    /// True if the node is this node itself.
     pub is_own: bool,
     /// True if the node accepts no connections or answers no pings.
     pub is_lost: bool,

@@ -20,7 +20,7 @@ impl Histogram {
         self.count += weight;
     }
 
-    /// Adds all durations of another histogram.
+    /// Adds all durations of another histogram to this histogram.
     pub fn merge(&mut self, other: &Self) {
         for (bucket, count) in &other.buckets {
             *self.buckets.entry(*bucket).or_default() += count;

@@ -125,7 +125,7 @@ impl Transaction<'_> {
         Transaction { texts, ..self }
     }
 
-    /// Returns a text of the transaction.
+    /// Returns a text of the transaction, which is empty if the log does not contain it.
     pub fn text(&self, text: Text) -> &str {
         &self.texts[text as usize]
     }

@@ -162,8 +162,8 @@ impl Compression {
         self.codings.is_empty()
     }
 
-    /// Returns the reason why a response is never coded, if there is a reason. `length` is the
-    /// length of the body in bytes, if known.
+    /// Returns the reason why the proxy never compresses a response. Returns `None` if the proxy
+    /// may compress it. `length` is the length of the body in bytes, if known.
     pub fn why_never(
         &self,
         status: u16,

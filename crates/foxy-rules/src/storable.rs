@@ -41,8 +41,8 @@ const fn is_understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides from the heads of request and response, in the order of RFC 9111 §3. The caller must not
-/// store a truncated body (§3.3).
+/// Decides whether a response may be stored, in the order of RFC 9111 §3. Uses only the heads of
+/// the request and the response. The caller must not store a truncated body (§3.3).
 ///
 /// A response with Set-Cookie is stored only with an explicit lifetime or `public`. RFC 9111 §4.2.2
 /// would also allow a heuristic lifetime, but many origins do not mark private responses (§7.3).

@@ -76,7 +76,7 @@ struct Open {
     floor: u64,
 }
 
-/// The state of all keys and open requests.
+/// The model's knowledge about all keys, and the requests without an answer.
 #[derive(Debug, Default)]
 pub struct Model {
     order: u64,

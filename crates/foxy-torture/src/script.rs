@@ -1,5 +1,6 @@
-//! Scripts: schedules of requests, disk events, faults and crashes as data. The text form has one
-//! step per line. Every failure prints it, and `foxy-torture --replay` reads it.
+//! Scripts: schedules of requests, disk events, faults and crashes as data. A script has a text
+//! form with one step per line. The tests print the text of a script that fails, and `foxy-torture
+//! --replay` reads such a text.
 
 use crate::content::RecordName;
 use std::fmt;
@@ -92,7 +93,7 @@ impl fmt::Display for Script {
 pub enum ScriptError {
     /// The line `scheme` or `seed` is missing.
     MissingLine(&'static str),
-    /// A line is not a known step.
+    /// A line of the text is not a known step.
     BadStep {
         /// Number of the line, from 1.
         line: usize,

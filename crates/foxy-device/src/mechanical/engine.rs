@@ -198,8 +198,8 @@ impl Mechanical {
         }
     }
 
-    /// Notes that an operation has to wait for one event less. If this was its last event, the
-    /// operation continues.
+    /// Notes that an event has happened for which the operation waits. If the operation waits for
+    /// no other event, it continues.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -348,7 +348,7 @@ impl Processor {
     }
 }
 
-/// Identifies an operation. The model never uses a number again.
+/// Identifies an operation. The model gives each number only once.
 pub(super) type OperationId = u64;
 
 /// A simulated disk with its file system, its cached blocks and its background writes.

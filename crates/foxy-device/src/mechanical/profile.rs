@@ -106,7 +106,7 @@ impl SystemProfile {
 /// read-ahead buffer. A write finishes only when its bytes are on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskProfile {
-    /// Number of cylinders, counted from the outside.
+    /// Number of cylinders. The first cylinder is the outermost.
     pub cylinders: u32,
     /// Number of tracks in a cylinder.
     pub heads: u32,

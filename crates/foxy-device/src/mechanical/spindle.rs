@@ -160,7 +160,7 @@ impl Spindle {
     }
 }
 
-/// Identifies a disk request. The model never uses a number again.
+/// Identifies a disk request. The model gives each number only once.
 pub(super) type RequestId = u64;
 
 #[derive(Clone, Copy, Debug)]

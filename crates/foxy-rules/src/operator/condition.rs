@@ -18,7 +18,7 @@ use std::str::FromStr;
 pub struct Conditions {
     /// Networks to which the client's address may belong.
     pub clients: Vec<Cidr>,
-    /// Names of users. The client must have proved that it is this user.
+    /// Names of users. The client must have logged in as this user.
     pub users: Vec<Pattern>,
     /// Methods, in upper case.
     pub methods: Vec<String>,
@@ -32,9 +32,9 @@ pub struct Conditions {
     pub paths: Vec<Pattern>,
     /// Regular expressions, of which at least one must match a part of the URL.
     pub urls: Vec<UrlPattern>,
-    /// Parameters that the query contains.
+    /// Parameters that the URL's query must contain.
     pub query: Vec<NamedPattern>,
-    /// Fields that the request contains.
+    /// Header fields that the request must contain.
     pub headers: Vec<NamedPattern>,
     /// Days of the week in UTC on which the rule matches.
     pub days: Option<Days>,

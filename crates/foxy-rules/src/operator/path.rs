@@ -81,7 +81,8 @@ pub fn path_pattern(text: &str) -> Result<Pattern, String> {
 /// seconds for a path.
 const MAX_REGEX_BYTES: usize = 1 << 16;
 
-/// A rewriting of paths: a regular expression for the whole path, and the new path with groups.
+/// A rewriting of paths: a regular expression that must match the whole path, and the new path. The
+/// new path can contain groups of the expression.
 #[derive(Clone, Debug)]
 pub struct Rewrite {
     from: Regex,

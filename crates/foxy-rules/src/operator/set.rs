@@ -80,7 +80,8 @@ impl<'r> Decision<'r> {
         self.effects(Effect::ServerTiming)?.server_timing
     }
 
-    /// Returns the changes to the fields of the request, at most one for each name.
+    /// Returns the changes that the rules make to the header fields of the request, at most one
+    /// change for each name.
     pub fn request_changes(&self) -> &[FieldChange<'r>] {
         &self.request_changes
     }
@@ -278,7 +279,8 @@ impl OperatorRules {
         }
     }
 
-    /// Returns the changes to the header fields of a response, at most one for each name.
+    /// Returns the changes that the rules make to the header fields of a response, at most one
+    /// change for each name.
     pub fn response_changes(&self, facts: &SharedFacts<'_>) -> Vec<FieldChange<'_>> {
         let mut changes = Vec::new();
         for rule in self.matching_shared(facts) {

@@ -41,7 +41,8 @@ pub struct StreamInfo {
     pub config: StreamConfig,
     /// The time when the stream was created.
     pub created: String,
-    /// The numbers of the stream's messages, at the moment of the description.
+    /// The count and the sequence numbers of the stream's messages, at the moment of the
+    /// description.
     pub state: StreamState,
     /// The servers that store the stream. `None` if the server is not part of a cluster.
     pub cluster: Option<StreamCluster>,
@@ -59,7 +60,7 @@ pub struct StreamConfig {
     pub allow_rollup_hdrs: bool,
 }
 
-/// The numbers of a stream's messages.
+/// The count and the sequence numbers of a stream's messages.
 #[derive(Debug, Deserialize)]
 pub struct StreamState {
     /// Number of messages in the stream.
