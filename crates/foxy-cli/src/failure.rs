@@ -22,7 +22,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the exit code of the process.
+    /// Returns the exit code with which foxy must end.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Missed(_) => ExitCode::from(1),

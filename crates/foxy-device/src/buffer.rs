@@ -95,13 +95,13 @@ impl IoBuffer {
         })
     }
 
-    /// Returns the length in bytes.
+    /// Returns the length of the buffer in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Returns whether the length is 0.
+    /// Returns whether the length of the buffer is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0

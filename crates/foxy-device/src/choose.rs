@@ -50,14 +50,14 @@ impl Default for DeviceSettings {
     }
 }
 
-/// The kind of device that was opened.
+/// The kind of device that [`open_device`] opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// The device with io_uring.
+    /// The opened device uses io_uring.
     Uring,
     /// The device with a pool of threads, as requested.
     Threads,
-    /// The device with blocking calls, as requested.
+    /// The opened device makes blocking calls, as the caller requested.
     Blocking,
     /// The device with a pool of threads. The value says why io_uring is unavailable.
     ThreadsInstead(UringError),

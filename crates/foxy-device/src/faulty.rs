@@ -151,7 +151,8 @@ impl<D: Device> Faulty<D> {
         Due { at: start + latency, number: self.submissions }
     }
 
-    /// Collects finished operations from the wrapped device.
+    /// Takes finished operations from the wrapped device, and changes their results as the faults
+    /// demand.
     fn collect(&mut self, now: Instant) {
         let mut done = Vec::new();
         self.inner.reap(now, &mut done);

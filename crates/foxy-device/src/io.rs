@@ -58,7 +58,7 @@ impl StorePath {
 pub enum IoOp {
     /// Opens an existing file for reading and writing. Returns [`IoOutput::Opened`].
     Open {
-        /// The number that identifies the open file.
+        /// The number by which later operations name the open file.
         file: FileId,
         /// The path of the file to open.
         path: StorePath,
@@ -67,15 +67,15 @@ pub enum IoOp {
     /// Returns [`IoOutput::Opened`]. A block device has a fixed size: a write beyond its end fails.
     /// A `Trim` of a block device does nothing.
     OpenBlockDevice {
-        /// The number that identifies the open device.
+        /// The number by which later operations name the open device.
         file: FileId,
-        /// The path of the device or link.
+        /// The path of the block device, or of a symbolic link to it.
         path: StorePath,
     },
     /// Creates a file or truncates an existing file. The file then has `size` bytes, which read as
     /// zero. A crash may lose content, name and size until a `Sync` of the file finishes.
     Create {
-        /// The number that identifies the open file.
+        /// The number by which later operations name the open file.
         file: FileId,
         /// The path of the file to create.
         path: StorePath,
@@ -131,7 +131,7 @@ pub enum IoOp {
     /// States that a range of the file is no longer needed. Afterwards the range reads as zero or
     /// as its old content.
     Trim {
-        /// The file that contains the range.
+        /// The file that contains the range to trim.
         file: FileId,
         /// Start of the range, in bytes from the start of the file.
         offset: u64,
@@ -161,14 +161,14 @@ impl IoOp {
     }
 }
 
-/// One entry of a listed directory.
+/// An entry of a directory that `List` returned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirectoryEntry {
-    /// The name within the directory.
+    /// The name of the entry, without the directory's path.
     pub name: String,
     /// Whether the entry is a directory (not a regular file).
     pub is_directory: bool,
-    /// Size in bytes; 0 for directories.
+    /// Size of the file in bytes; 0 for directories.
     pub size: u64,
 }
 
@@ -188,20 +188,20 @@ pub enum IoOutput {
         /// Number of bytes transferred, counted from the start of the buffer.
         count: usize,
     },
-    /// A directory's entries, sorted by name.
+    /// The entries of the directory that a `List` read, sorted by name.
     Listing(Vec<DirectoryEntry>),
 }
 
 /// Reason why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoError {
-    /// No such file or directory.
+    /// The file or directory does not exist (ENOENT).
     NotFound,
     /// The disk or quota is full (ENOSPC, EDQUOT).
     NoSpace,
     /// The device could not read or write a sector (EIO).
     Device,
-    /// Permission denied (EACCES, EPERM).
+    /// This user has no permission for the operation (EACCES, EPERM).
     Denied,
     /// The file system is mounted read-only (EROFS).
     ReadOnly,
@@ -222,7 +222,7 @@ pub enum IoError {
     Exhausted,
     /// The operation names a file that is not open.
     NotOpen,
-    /// Any other error number of the system.
+    /// Any other error, as the system's error number.
     Other(i32),
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
 /// uses.
 #[derive(Debug)]
 pub struct IoDone {
-    /// The number of the operation.
+    /// The number of the operation, as the submitter chose it.
     pub id: IoId,
     /// The result of the operation, or the error that ended it.
     pub result: Result<IoOutput, IoError>,

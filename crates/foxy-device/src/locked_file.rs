@@ -44,14 +44,14 @@ pub enum FileFault {
     Replaced(FileKind),
     /// The file is shorter than when it was opened.
     CutShort {
-        /// Current size in bytes.
+        /// Current size of the file in bytes.
         found: u64,
         /// Size in bytes when the file was opened.
         expected: u64,
         /// Whether the shortened file is a regular file or a block device.
         kind: FileKind,
     },
-    /// The file system has become read-only.
+    /// The file system that contains the file has become read-only.
     ReadOnly,
 }
 

@@ -167,7 +167,7 @@ impl Mechanical {
         self.volumes.get(spindle).map(|volume| volume.spindle.counts())
     }
 
-    /// Returns the profile of the disks.
+    /// Returns the parameters of the simulated disks.
     #[must_use]
     pub const fn profile(&self) -> &DiskProfile {
         &self.profile

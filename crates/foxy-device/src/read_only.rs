@@ -14,14 +14,14 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
 
-/// A folder that is open for reading.
+/// A store's folder that is open only for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFolder {
     directory: OwnedFd,
     _lock: Option<OwnedFd>,
 }
 
-/// A file that is open for reading.
+/// A file or block device of a store that is open only for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFile {
     descriptor: OwnedFd,

@@ -27,7 +27,7 @@ pub struct Root {
 /// Reason why a folder cannot contain a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootError {
-    /// Another process has the folder open.
+    /// Another process has opened and locked the folder.
     InUse(PathBuf),
     /// The block device is mounted, part of a volume, or opened exclusively by another process.
     DeviceInUse(PathBuf),
@@ -39,9 +39,9 @@ pub enum RootError {
     LockNotAFile(PathBuf),
     /// The user has no permission for the folder.
     Denied(PathBuf),
-    /// The file system is mounted read-only.
+    /// The folder's file system is mounted read-only.
     ReadOnly(PathBuf),
-    /// The disk is full.
+    /// The folder's disk is full.
     NoSpace(PathBuf),
     /// Any other error, with the text of the operating system.
     Failed(PathBuf, String),
@@ -132,7 +132,7 @@ impl Root {
         })
     }
 
-    /// Returns the path of the folder.
+    /// Returns the path of the store's folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Whether IO bypasses the page cache of the operating system (O_DIRECT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
-    /// All IO uses the page cache.
+    /// All reads and writes use the page cache.
     Off,
     /// Reads and writes bypass the page cache if they are aligned, the file has at least 1 MiB, and
     /// the file system supports this.
@@ -61,7 +61,7 @@ struct Queue {
     closing: bool,
 }
 
-/// An operation together with its open file.
+/// An operation for the pool of threads, together with its open file.
 #[derive(Debug)]
 struct Job {
     id: IoId,

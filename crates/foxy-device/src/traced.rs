@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The record of one finished operation.
+/// The record of a finished operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// Kind of the operation.
@@ -28,7 +28,7 @@ pub struct TraceRecord {
     pub result: Result<(), IoError>,
 }
 
-/// Counts of one kind of operation.
+/// Counts of the operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounts {
     /// Number of operations whose result was reaped.
@@ -121,7 +121,7 @@ impl<D: Device> Traced<D> {
         Self { inner, trace, under_way: HashMap::new() }
     }
 
-    /// Returns the shared counts and records.
+    /// Returns the counts and records, which the caller shares with this device.
     pub fn trace(&self) -> Arc<Trace> {
         Arc::clone(&self.trace)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The durations between two powers of two fall into 2^4 = 16 buckets of equal width.
 const SUB_BITS: u32 = 4;
 
-/// Counts durations in buckets.
+/// A histogram of durations, which have weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     buckets: BTreeMap<u16, u64>,
@@ -14,7 +14,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Adds a duration `weight` times.
+    /// Adds a duration in microseconds, as if it had occurred `weight` times.
     pub fn add(&mut self, micros: u64, weight: u64) {
         *self.buckets.entry(bucket(micros)).or_default() += weight;
         self.count += weight;

@@ -10,7 +10,7 @@ pub enum Text {
     Id,
     /// Address of the client.
     Client,
-    /// Name of the user.
+    /// Name of the user who sent the request.
     User,
     /// Method of the request.
     Method,
@@ -47,7 +47,7 @@ pub enum Text {
     Traceparent,
 }
 
-/// Number of texts of a transaction.
+/// Number of texts that each transaction has.
 pub const TEXTS: usize = Text::Traceparent as usize + 1;
 
 /// The reason why a log contains a transaction. An access log contains all transactions. A ring
@@ -148,7 +148,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the port in the URL.
+    /// Returns the port in the URL, or `None` if the URL contains no port.
     pub fn port(&self) -> Option<u16> {
         self.authority().rsplit_once(':')?.1.parse().ok()
     }

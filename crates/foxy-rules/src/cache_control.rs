@@ -157,9 +157,9 @@ impl RequestControl {
 /// treated as `no-cache` and `private`, which §5.2.2.4 and §5.2.2.7 allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseControl {
-    /// Freshness lifetime in seconds.
+    /// Freshness lifetime of the response in seconds.
     pub max_age: Option<u64>,
-    /// Freshness lifetime in seconds for shared caches, such as this cache.
+    /// Freshness lifetime of the response in seconds for shared caches, such as this cache.
     pub s_maxage: Option<u64>,
     /// The response must be validated before each reuse.
     pub no_cache: bool,

@@ -17,11 +17,11 @@ use std::str::FromStr;
 /// A content coding that the proxy can apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
-    /// Brotli (RFC 7932).
+    /// The coding is Brotli (RFC 7932).
     Brotli,
-    /// gzip (RFC 1952).
+    /// The coding is gzip (RFC 1952).
     Gzip,
-    /// Zstandard (RFC 8878).
+    /// The coding is Zstandard (RFC 8878).
     Zstd,
 }
 
@@ -81,7 +81,7 @@ pub struct Compression {
 pub enum NotCoded {
     /// The client accepts none of the codings, or prefers the response without coding.
     NotAccepted,
-    /// The origin has applied a coding.
+    /// The origin has already applied a coding, such as gzip.
     CodedByOrigin,
     /// `no-transform` forbids the proxy to change the content.
     NoTransform,

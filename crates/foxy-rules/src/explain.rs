@@ -142,11 +142,11 @@ impl fmt::Display for Step {
 /// A stored response, as far as an explanation needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a, R: Fields + ?Sized> {
-    /// Status code of the response.
+    /// Status code of the stored response.
     pub status: u16,
-    /// Header fields of the response.
+    /// Header fields of the stored response.
     pub fields: &'a R,
-    /// Cache key of the response.
+    /// Cache key of the stored response.
     pub target: &'a [u8],
     /// The operator's settings and rules for the response.
     pub policy: Policy,
@@ -247,23 +247,24 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
 /// The source that determined a freshness lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifetimeSource {
-    /// The directive `s-maxage`.
+    /// The lifetime comes from the directive `s-maxage`.
     SharedMaxAge,
-    /// The directive `max-age`.
+    /// The lifetime comes from the directive `max-age`.
     MaxAge,
-    /// The header field Expires.
+    /// The lifetime comes from the header field Expires.
     Expires,
-    /// A heuristic: a fraction of the time between Last-Modified and Date.
+    /// The lifetime comes from a heuristic: it is a fraction of the time between Last-Modified and
+    /// Date.
     Heuristic,
     /// The URL names a package file or has a digest of the content, so the content never changes.
     Package,
-    /// The operator's setting for the lifetime of negative responses, such as 404.
+    /// The lifetime comes from the operator's setting for negative responses, such as 404.
     Operator,
-    /// A rule of the operator.
+    /// The lifetime comes from a rule of the operator.
     Rule,
-    /// No source, so the response is never fresh.
+    /// No source gives a lifetime, so the response is never fresh.
     Nothing,
-    /// A purge, which ended the lifetime early.
+    /// A purge ended the lifetime early.
     Purge,
 }
 

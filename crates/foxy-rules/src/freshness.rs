@@ -17,7 +17,7 @@ pub struct Policy {
     /// Lifetime in seconds of a negative response (such as 404) that gives no lifetime itself, as
     /// RFC 9111 §4.2.2 allows. 0 means no lifetime.
     pub negative_lifetime: u64,
-    /// Whether a rule forbids storing the response.
+    /// Whether a rule of the operator forbids storing the response.
     pub never_store: bool,
     /// Whether a rule allows (true) or forbids (false) storing a response with Set-Cookie. `None`
     /// means that no rule decides.

@@ -6,9 +6,9 @@ use crate::fields::{Fields, members};
 /// The result of comparing a response to HEAD with a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadSays {
-    /// Both responses describe the same content.
+    /// The response to HEAD and the stored response describe the same content.
     Same,
-    /// The stored response is outdated.
+    /// The response to HEAD describes other content, so the stored response is outdated.
     Another,
     /// The response to HEAD has no validator, so it proves nothing.
     Nothing,

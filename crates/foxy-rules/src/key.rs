@@ -49,7 +49,7 @@ impl Vary {
         self.names.is_empty()
     }
 
-    /// Returns the field names, sorted.
+    /// Returns the field names that Vary contains, sorted.
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -41,7 +41,7 @@ impl Multipart {
         (layout.length < complete).then_some(layout)
     }
 
-    /// Returns the Content-Type of the answer.
+    /// Returns the value of the answer's Content-Type field.
     pub fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
@@ -51,7 +51,7 @@ impl Multipart {
         self.parts.iter().map(|(head, span)| (&head[..], *span))
     }
 
-    /// Returns the bytes after the last range.
+    /// Returns the bytes that follow the last range in the body.
     pub fn end(&self) -> Vec<u8> {
         format!("\r\n--{}--\r\n", self.boundary).into_bytes()
     }

@@ -8,9 +8,9 @@ use crate::range::{Span, strong_date};
 /// A part of a body whose complete length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Position of the first byte.
+    /// Position of the part's first byte in the complete body.
     pub first: u64,
-    /// Position of the last byte, inclusive.
+    /// Position of the part's last byte in the complete body.
     pub last: u64,
     /// Length of the complete body in bytes.
     pub complete: u64,

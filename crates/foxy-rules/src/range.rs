@@ -24,9 +24,9 @@ const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 /// A range of a body: the bytes `first..=last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Position of the first byte.
+    /// Position of the range's first byte in the body.
     pub first: u64,
-    /// Position of the last byte, inclusive. Never before `first`.
+    /// Position of the range's last byte in the body. Never before `first`.
     pub last: u64,
 }
 

@@ -10,7 +10,7 @@ use foxy_base::WallTime;
 pub enum Reuse {
     /// The response is fresh and may answer.
     Fresh {
-        /// Remaining freshness in seconds.
+        /// Time in seconds for which the response remains fresh.
         left: u64,
     },
     /// The response is stale, but may still answer.
@@ -78,11 +78,11 @@ pub enum RevalidateReason {
     ResponseNoCache,
     /// The request contains `no-cache` or `Pragma: no-cache`.
     RequestNoCache,
-    /// The age exceeds the request's `max-age`.
+    /// The response's age exceeds the request's `max-age`.
     RequestMaxAge,
-    /// The remaining freshness is below the request's `min-fresh`.
+    /// The response's remaining freshness is below the request's `min-fresh`.
     RequestMinFresh,
-    /// The age exceeds the freshness lifetime.
+    /// The response's age exceeds its freshness lifetime.
     Stale,
 }
 
@@ -112,7 +112,7 @@ pub struct Stored<'a> {
     pub control: &'a ResponseControl,
     /// Freshness lifetime of the response in seconds.
     pub lifetime: u64,
-    /// The times from which the age is computed.
+    /// The times from which the age of the response is computed.
     pub times: StoredTimes,
 }
 

@@ -31,7 +31,7 @@ pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     pub response: &'a R,
     /// The time at which the response head was received.
     pub received: WallTime,
-    /// The operator's settings.
+    /// The operator's settings and rules for the response.
     pub policy: Policy,
 }
 

@@ -9,7 +9,7 @@ use foxy_base::WallTime;
 /// The answer that the conditions in a client's request demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditional {
-    /// Send the whole response.
+    /// Send the whole response, because the conditions do not prevent it.
     Full,
     /// Send 304, because the client already has the response.
     NotModified,
@@ -102,9 +102,9 @@ fn modified_since(
 /// The validators of a stored response, which the cache sends to the origin (RFC 9111 §4.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
-    /// The value for If-None-Match.
+    /// The stored entity tag, which the cache sends in If-None-Match.
     pub etag: Option<&'a [u8]>,
-    /// The value for If-Modified-Since.
+    /// The stored time, which the cache sends in If-Modified-Since.
     pub last_modified: Option<&'a [u8]>,
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Campaign {
     /// Seed of the first schedule. Schedule n, counted from 0, has the seed `first_seed + n`.
     pub first_seed: u64,
-    /// Number of schedules.
+    /// Number of schedules to run.
     pub schedules: u64,
     /// Number of threads that run schedules.
     pub threads: usize,
@@ -38,9 +38,9 @@ pub struct Findings {
 /// A failing schedule, after shrinking.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Seed of the original schedule.
+    /// Seed of the schedule before shrinking.
     pub seed: u64,
-    /// Number of steps in the original schedule.
+    /// Number of steps in the schedule before shrinking.
     pub steps: usize,
     /// The shrunk script.
     pub script: Script,

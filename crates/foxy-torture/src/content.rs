@@ -13,11 +13,11 @@ const NAME_LENGTH: usize = 16;
 /// The name of a record in scripts: key, version and body size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName {
-    /// Number of the key.
+    /// Number of the record's key.
     pub key: u32,
     /// Number of the version. Each `put` of the key has another version.
     pub version: u32,
-    /// Body size in bytes.
+    /// Size of the record's body in bytes.
     pub size: u32,
 }
 

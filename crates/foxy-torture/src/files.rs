@@ -34,7 +34,7 @@ struct UnsyncedFile {
     given_up: bool,
 }
 
-/// All directories and files by name.
+/// All directories and files of the simulated disk, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     names: BTreeMap<String, u64>,

@@ -34,13 +34,13 @@ pub enum Asked {
 /// The kind of an answer that keeps the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A hit with the right bytes.
+    /// The store returned a record with the right bytes.
     Found,
-    /// A miss.
+    /// The store reported that it has no record of the key.
     Absent,
-    /// A put, removal or close that succeeded.
+    /// The store reported success of a put, removal or close.
     Done,
-    /// A put, removal or close that was refused.
+    /// The store refused a put, removal or close.
     Refused,
 }
 

@@ -10,7 +10,7 @@ pub(crate) enum Work {
     ToDo(IoId, IoOp, Option<Covered>),
 }
 
-/// The result of carrying out an operation.
+/// The result of an operation that the disk has carried out.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) done: IoDone,

@@ -37,12 +37,12 @@ pub struct Failure {
     pub violation: Violation,
 }
 
-/// The result of one script.
+/// The result of running one script.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// A line for each request, operation and answer. Only [`explain`] fills the log.
     pub log: Vec<String>,
-    /// The first violation of the store's contract.
+    /// The first violation of the store's contract, if there was a violation.
     pub failure: Option<Failure>,
     /// Counts of the events up to the failure or the end.
     pub tally: Tally,

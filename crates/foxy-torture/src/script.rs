@@ -55,11 +55,11 @@ pub enum Step {
 /// A schedule for one storage scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Name of the storage scheme.
+    /// Name of the storage scheme to test.
     pub scheme: String,
     /// Seed of the disk's latencies, of faults, and of the effects of crashes.
     pub seed: u64,
-    /// Steps in order.
+    /// Steps of the schedule, in order.
     pub steps: Vec<Step>,
 }
 
@@ -95,7 +95,7 @@ pub enum ScriptError {
     MissingLine(&'static str),
     /// A line of the text is not a known step.
     BadStep {
-        /// Number of the line, from 1.
+        /// Number of the line in the text, from 1.
         line: usize,
         /// Text of the line.
         text: String,

@@ -25,7 +25,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one answer.
+    /// Counts one answer that keeps the store's contract.
     pub const fn count(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Found => self.found += 1,

@@ -42,7 +42,7 @@ pub enum Violation {
     },
     /// The storage scheme exceeded a limit of its settings (point 5 of the contract).
     OverBound {
-        /// The exceeded limit.
+        /// The resource whose limit was exceeded.
         what: Bound,
         /// Value of the limit, in the unit of `what`: bytes or operations.
         limit: u64,

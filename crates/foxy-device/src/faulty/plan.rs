@@ -90,9 +90,9 @@ impl FaultKind {
 /// A class of operations. The class decides which faults an operation can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// A read of at least one byte.
+    /// The operation is a read of at least one byte.
     Read,
-    /// A write of at least one byte.
+    /// The operation is a write of at least one byte.
     Write,
     Create,
     Close,

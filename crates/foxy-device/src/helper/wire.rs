@@ -201,7 +201,7 @@ pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
     Ok((id, op))
 }
 
-/// Encodes an answer as a message.
+/// Encodes the helper's answer to an operation as a message.
 pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     let start = |tag| Message::new(answer.id, tag);
     match &answer.result {

@@ -32,7 +32,7 @@ const OPERATION_BYTES: f64 = 10_550.0;
 /// client's request of a URL. A URL-write stores its response on disk.
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
-/// One measurement and its expected range.
+/// A measurement of the disk model, and its expected range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CalibrationLine {
     /// Name of the measured quantity.
@@ -63,7 +63,7 @@ impl fmt::Display for CalibrationLine {
     }
 }
 
-/// All measurements of one disk profile.
+/// All measurements of the disk model with one set of disk parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// One line for each measured quantity.

@@ -48,11 +48,11 @@ impl RequestKind {
 pub struct ServiceRecord {
     /// Number of the disk, from 0.
     pub spindle: usize,
-    /// Purpose of the request.
+    /// Purpose of the disk request.
     pub kind: RequestKind,
-    /// Number of the first sector.
+    /// Number of the first sector that the request reads or writes.
     pub address: u64,
-    /// Number of bytes moved.
+    /// Number of bytes that the request reads or writes.
     pub size: u64,
     /// Whether the disk answered the request from its own buffer or its read-ahead, without a
     /// movement of the head.
@@ -94,11 +94,11 @@ pub struct MechanicalCounts {
     pub metadata_reads: u64,
     /// Number of inode and directory blocks that were written.
     pub metadata_writes: u64,
-    /// Sum of all seek times.
+    /// Sum of the seek times of all requests.
     pub seek_time: Duration,
-    /// Sum of all rotational delays.
+    /// Sum of the rotational delays of all requests.
     pub rotation_time: Duration,
-    /// Sum of all transfer times.
+    /// Sum of the transfer times of all requests.
     pub transfer_time: Duration,
 }
 

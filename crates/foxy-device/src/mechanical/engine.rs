@@ -54,7 +54,7 @@ pub(super) struct Operation {
 /// request always continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// No additional action.
+    /// The engine takes no additional action.
     Foreground,
     Data(FileNumber),
     Block(u64),

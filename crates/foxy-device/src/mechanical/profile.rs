@@ -30,7 +30,7 @@ pub enum MetadataMode {
     Asynchronous,
 }
 
-/// Whether reading a file changes its inode.
+/// Whether reading a file changes the file's inode (its access time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessTimes {
     /// Each read marks the inode block for a later write.
@@ -56,7 +56,7 @@ pub struct SystemProfile {
     pub name_cache: u64,
     /// When changes of names and inodes (metadata) reach the disk.
     pub metadata: MetadataMode,
-    /// Whether reading a file changes its inode.
+    /// Whether reading a file changes the file's inode (its access time).
     pub access_times: AccessTimes,
     /// Size in bytes at which collected consecutive writes to a file go to the disk as one request.
     /// Four events send the collected bytes earlier: a write elsewhere in the file, `Close`,
@@ -144,7 +144,7 @@ pub struct DiskProfile {
     pub bus_rate: u64,
     /// The order in which the disk serves its queue.
     pub scheduling: Scheduling,
-    /// The parameters of the operating system.
+    /// The parameters of the operating system that uses the disk.
     pub system: SystemProfile,
 }
 

@@ -167,7 +167,7 @@ pub(super) type RequestId = u64;
 pub(super) struct DiskRequest {
     pub(super) id: RequestId,
     pub(super) kind: RequestKind,
-    /// Number of the first sector.
+    /// Number of the first sector of the request.
     pub(super) address: u64,
     pub(super) sectors: u64,
     pub(super) arrival: Instant,

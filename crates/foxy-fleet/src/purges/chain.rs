@@ -50,7 +50,7 @@ pub struct Chain {
     pub number: u64,
     /// Position of the entry in the purge log.
     pub position: u64,
-    /// Hash of the entry.
+    /// Hash of the entry's binary form.
     pub hash: u128,
     /// The last entry of each writer, a process that appends entries: the writer's own count of its
     /// entries, and the entry's position.

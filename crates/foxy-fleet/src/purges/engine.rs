@@ -84,7 +84,7 @@ pub struct Connected {
 pub struct Append {
     /// The position of the entry. It must be higher than every position that the log ever had.
     pub position: u64,
-    /// The binary form of the entry.
+    /// The binary form of the entry to append.
     pub bytes: Vec<u8>,
     /// Whether the log drops all entries before this entry.
     pub drops_earlier: bool,

@@ -133,7 +133,7 @@ pub struct Place {
     pub incarnation: u64,
     /// Number of the chain to which the entry at this position belongs.
     pub chain: u64,
-    /// The position in the log.
+    /// The position in the purge log that all members must reach.
     pub position: u64,
 }
 

@@ -211,7 +211,7 @@ impl Node {
         Entry { chain, position, writer: self.me.clone(), counter, previous, content }
     }
 
-    /// Notes the result of an append.
+    /// Notes the result of appending the entry `append` to the purge log.
     pub fn appended(&mut self, append: &Append, result: Appended, now: Instant) {
         let count = std::mem::take(&mut self.in_flight);
         self.next_exchange = now;

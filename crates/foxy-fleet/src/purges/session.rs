@@ -35,7 +35,7 @@ pub enum Task {
 
 /// A purge that waits until an entry with it is appended to the purge log.
 pub struct Wish {
-    /// The number of the purge.
+    /// The number by which the caller recognises the purge.
     pub ticket: Ticket,
     /// What to purge.
     pub orders: Vec<Order>,

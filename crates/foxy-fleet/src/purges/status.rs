@@ -27,7 +27,7 @@ pub struct FleetPurgeFigures {
     pub acknowledged: [u64; ACKNOWLEDGED_WITHIN.len() + 1],
     /// Sum of the times from the request to the acknowledgement, over all acknowledged purges.
     pub acknowledged_time: Duration,
-    /// Number of purges that failed.
+    /// Number of purges of this member that failed.
     pub failed: u64,
     /// How often this node had to validate everything that it had stored, for each
     /// [`ValidateCause`]: new chain, missed entries, no proof.

@@ -6,7 +6,7 @@ use super::{Comparison, QueryError, QueryFault};
 pub(super) enum TokenKind {
     /// A field, a connective, or a value without quotes.
     Word(String),
-    /// A value in quotes.
+    /// A value in quotation marks.
     Quoted(String),
     Comparison(Comparison),
     /// The operator `~` or `!~` of a regular expression. The flag is true for `!~`.

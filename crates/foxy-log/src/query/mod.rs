@@ -72,7 +72,7 @@ impl Comparison {
 pub struct QueryError {
     /// The position of the mistake in the query, in characters, from 1.
     pub column: usize,
-    /// The mistake.
+    /// The kind of mistake.
     pub reason: QueryFault,
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of media types.
+/// A set of media types, such as `text/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaRange(String);
 

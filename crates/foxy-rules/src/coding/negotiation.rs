@@ -3,7 +3,7 @@
 use crate::coding::Coding;
 use crate::fields::{Fields, members};
 
-/// The codings that a client accepts.
+/// The coding that a client prefers, and whether the client accepts a response without coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acceptance {
     /// The coding that the proxy must apply, because the client prefers it to a response without

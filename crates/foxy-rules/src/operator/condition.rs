@@ -20,13 +20,13 @@ pub struct Conditions {
     pub clients: Vec<Cidr>,
     /// Names of users. The client must have logged in as this user.
     pub users: Vec<Pattern>,
-    /// Methods, in upper case.
+    /// Methods of the request, in upper case.
     pub methods: Vec<String>,
-    /// Schemes: `http` and `https`.
+    /// Schemes of the URL: `http` and `https`.
     pub schemes: Vec<String>,
     /// Hosts of the URL.
     pub hosts: Vec<HostCondition>,
-    /// Ports of the origin.
+    /// Ports in the URL, or the default ports of its scheme.
     pub ports: Vec<PortRange>,
     /// Patterns for the whole path, without the query.
     pub paths: Vec<Pattern>,
@@ -227,7 +227,7 @@ fn is_any<T>(values: &[T], matches: impl FnMut(&T) -> bool) -> bool {
     values.is_empty() || values.iter().any(matches)
 }
 
-/// Ports, written `443` or `8000-8999`.
+/// A range of ports, written `443` or `8000-8999`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortRange(pub RangeInclusive<u16>);
 
@@ -247,7 +247,7 @@ impl FromStr for PortRange {
 /// fields, `NAME` or `NAME=PATTERN` for query parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPattern {
-    /// Name of a field or parameter.
+    /// Name of the header field or query parameter.
     pub name: String,
     /// Pattern for the value. `None` accepts every value.
     pub value: Option<Pattern>,
@@ -266,7 +266,7 @@ pub struct Days(u8);
 const DAY_NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 impl Days {
-    /// Adds the days of `other`.
+    /// Returns the days of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

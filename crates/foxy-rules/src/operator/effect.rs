@@ -21,7 +21,7 @@ pub enum Access {
 /// A rule's changes to header fields. If a name is in both lists, the field is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldEdits {
-    /// Names of fields to remove.
+    /// Names of the header fields to remove.
     pub remove: Vec<String>,
     /// Names and values of the fields to set. A value replaces all fields with its name.
     pub set: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub struct FieldEdits {
 /// A change to all header fields with a certain name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldChange<'r> {
-    /// Name of the fields.
+    /// Name of the header fields to change.
     pub name: &'r str,
     /// The new value. `None` removes the fields.
     pub value: Option<&'r str>,
@@ -64,7 +64,7 @@ pub struct Effects {
     /// Whether the request goes to the origin without the cache: without a look-up, and without
     /// storing the response.
     pub bypass: Option<bool>,
-    /// The new path of the URL.
+    /// How the rule rewrites the path of the URL.
     pub rewrite: Option<Rewrite>,
     /// The upstream that receives the request.
     pub upstream: Option<Upstream>,
@@ -138,7 +138,7 @@ effects! {
     Access = access, "access";
     /// Sends the request to the origin without the cache.
     Bypass = bypass, "bypass";
-    /// Rewrites the path.
+    /// Rewrites the path of the URL.
     Rewrite = rewrite, "rewrite";
     /// Chooses the upstream that receives the request.
     Upstream = upstream, "upstream";
@@ -164,13 +164,13 @@ effects! {
     Store = store, "store";
     /// Allows or forbids storing a response with Set-Cookie.
     StoreSetCookie = store_set_cookie, "store-set-cookie";
-    /// Sets the shortest freshness lifetime.
+    /// Sets the shortest freshness lifetime of responses.
     FreshAtLeast = fresh_at_least, "fresh-at-least";
-    /// Sets the longest freshness lifetime.
+    /// Sets the longest freshness lifetime of responses.
     FreshAtMost = fresh_at_most, "fresh-at-most";
     /// Sets the lifetime of responses that give no lifetime.
     Heuristic = heuristic, "heuristic";
-    /// Sets the lifetime of negative responses.
+    /// Sets the lifetime of negative responses, such as 404.
     NegativeFresh = negative_fresh, "negative-fresh";
     /// Permits stale responses while the proxy validates them.
     StaleWhileRevalidate = stale_while_revalidate, "stale-while-revalidate";

@@ -23,12 +23,12 @@ pub(super) enum Readings {
 #[derive(Clone, Debug)]
 pub(super) struct UrlFacts<'a> {
     pub(super) scheme: &'a str,
-    /// Host in lower case, without brackets.
+    /// Host of the URL in lower case, without brackets.
     pub(super) host: String,
     /// The host as an address. `None` for a name.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
-    /// The path in normal form.
+    /// The path of the URL in normal form, in which conditions compare it.
     pub(super) path: Cow<'a, [u8]>,
     /// The path with its `..` segments. `None` if the path has no such segments.
     pub(super) literal_path: Option<Vec<u8>>,
@@ -108,7 +108,7 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// The facts about a request.
+/// The facts about a request that the conditions of rules check.
 #[derive(Debug)]
 pub struct RequestFacts<'a, F: Fields> {
     /// Address of the client. `None` for a Unix socket.
@@ -155,9 +155,9 @@ impl<'a, F: Fields> RequestFacts<'a, F> {
 pub struct SharedFacts<'a> {
     /// Status code of the response.
     pub status: u16,
-    /// Media type without parameters, in lower case.
+    /// Media type of the response without parameters, in lower case.
     pub(super) content_type: Option<String>,
-    /// Length of the body in bytes, if known.
+    /// Length of the response's body in bytes, if known.
     pub(super) length: Option<u64>,
     pub(super) url: UrlFacts<'a>,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// requests at once. After that it may send `requests` in each `period`, evenly spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRate {
-    /// Number of requests in a period.
+    /// Number of requests that a client may send in a period.
     pub requests: NonZeroU32,
     /// Length of the period: a second, a minute or an hour.
     pub period: Duration,
@@ -37,7 +37,7 @@ impl FromStr for RequestRate {
 /// Highest rate of bytes, written `1M/s`, in steps of 1 KiB per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
-    /// Number of KiB per second.
+    /// Number of KiB per second that a client may receive.
     pub kibibytes: NonZeroU32,
 }
 

@@ -8,7 +8,7 @@ use crate::fields::Fields;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// A rule of the operator.
+/// A rule of the operator: conditions, exceptions and effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRule {
     /// Name of the rule in logs, metrics and explanations.

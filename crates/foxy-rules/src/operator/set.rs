@@ -99,7 +99,7 @@ impl<'r> Decision<'r> {
 /// An effect about which a rule decides, in an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
-    /// The effect about which the rule decides.
+    /// The effect about which this rule decides.
     pub effect: Effect,
     /// The header fields about which the rule decides, if the effect changes header fields.
     pub fields: Vec<String>,
@@ -176,7 +176,7 @@ impl OperatorRules {
         })
     }
 
-    /// Returns all rules, in order.
+    /// Returns all rules in the operator's order.
     pub fn rules(&self) -> &[OperatorRule] {
         &self.rules
     }

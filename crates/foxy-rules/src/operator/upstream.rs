@@ -17,9 +17,9 @@ pub enum Upstream {
 /// If a permitted parent works, the proxy uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ways {
-    /// Whether the proxy may use every parent.
+    /// Whether the proxy may use every parent proxy.
     pub all_parents: bool,
-    /// Host and port of each parent that the proxy may use.
+    /// Host and port of each parent proxy that the proxy may use.
     pub parents: Vec<(String, u16)>,
     /// Whether the proxy may connect to the server itself.
     pub direct: bool,

@@ -12,17 +12,17 @@ pub use unsynced::Unsynced;
 /// The flaw of a canary (a test scheme with a known flaw).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// No flaw.
+    /// The canary has no flaw.
     None,
-    /// Serves a record without checking its checksum.
+    /// The canary serves a record without checking its checksum.
     SkipsChecksum,
-    /// Answers `Removed` after the write, without a sync.
+    /// The canary answers `Removed` after the write, without a sync.
     RemovesWithoutSync,
-    /// Compares only half of the key.
+    /// The canary compares only half of the key.
     ChecksHalfTheKey,
-    /// Serves the previous record of a key from memory after a newer put.
+    /// The canary serves the previous record of a key from memory after a newer put.
     ServesPrevious,
-    /// Loses the answers of some requests while several requests wait.
+    /// The canary loses the answers of some requests while several requests wait.
     LosesAnswers,
     /// Reports for every look-up that the record is absent. A look-up reads the store directly,
     /// without sending the storage scheme a request.

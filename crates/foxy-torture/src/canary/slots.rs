@@ -49,7 +49,7 @@ impl Slots {
     /// Size in bytes of the file that contains all records.
     pub const CAPACITY: u64 = SLOTS * SLOT as u64;
 
-    /// Makes a storage scheme with `flaw`.
+    /// Makes a canary with the flaw `flaw`.
     pub fn new(flaw: Flaw) -> Self {
         Self {
             flaw,

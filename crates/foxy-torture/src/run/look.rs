@@ -16,7 +16,7 @@ pub(super) struct OpenLook {
     ticket: Ticket,
     key: u32,
     place: RecordPlace,
-    /// The bytes that were read so far.
+    /// The bytes of the record that were read so far.
     read: Vec<u8>,
 }
 
