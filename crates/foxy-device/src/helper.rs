@@ -37,7 +37,8 @@ pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 pub struct Helper {
     start: Starter,
     running: Running,
-    /// Operations in flight. A read or write keeps its buffer here.
+    /// Operations in flight on the helper. For a read or write, the entry contains the operation's
+    /// buffer.
     pending: HashMap<IoId, Option<IoBuffer>>,
     /// Results of finished operations that `reap` has not returned yet.
     completed: Vec<IoDone>,

@@ -51,7 +51,7 @@ impl KeptFiles {
 }
 
 impl Reader {
-    /// Keeps all open files readable after the device has closed them.
+    /// Returns an object that keeps all open files readable after the device has closed them.
     #[must_use]
     pub fn keep_files(&self) -> KeptFiles {
         KeptFiles(self.0.files.copy())

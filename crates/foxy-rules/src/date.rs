@@ -14,7 +14,7 @@ const MONTHS: [&str; 12] =
 /// Length in bytes of a date in the preferred format (IMF-fixdate).
 pub const LENGTH: usize = 29;
 
-/// Writes a time in the preferred format. The year must not be above 9999.
+/// Writes a time in the preferred format (IMF-fixdate). The year must not be above 9999.
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];

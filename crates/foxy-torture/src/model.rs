@@ -108,7 +108,7 @@ impl Model {
     /// Checks an answer of the store.
     ///
     /// # Errors
-    /// The way in which the answer violates the store's contract.
+    /// Returns the way in which the answer violates the store's contract.
     pub fn answer(&mut self, reply: &StoreReply) -> Result<Verdict, Violation> {
         let ticket = reply.ticket;
         let open = self.open.remove(&ticket).ok_or(Violation::AnsweredTwice(ticket))?;

@@ -94,7 +94,7 @@ impl Geometry {
         }
     }
 
-    /// Returns the number of consecutive sectors that pass under the head in `time`. Includes the
+    /// Returns the number of consecutive sectors that pass under the head in `time`. Subtracts the
     /// mean time of switches between tracks.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;

@@ -10,8 +10,7 @@ use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// Stands for the disk request that read a cached page, if the page was written but never read from
-/// disk.
+/// The request number of a cached page that was written but never read from the disk.
 const WRITTEN: RequestId = 0;
 
 #[derive(Clone, Copy, Debug)]

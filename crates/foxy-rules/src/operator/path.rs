@@ -12,8 +12,9 @@ pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     normal_and_literal(path).0
 }
 
-/// Returns a path in normal form. If the path has `..` segments, also returns the path in which
-/// only these segments remain. A server that does not remove the segments reads this path.
+/// Returns a path in normal form. If the path has `..` segments, also returns a second form, which
+/// keeps these segments but is otherwise normal. A server that does not remove the segments reads
+/// this form.
 pub(super) fn normal_and_literal(path: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
     let is_plain =
         !path.contains(&b'%') && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
@@ -59,7 +60,7 @@ pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
 /// Reads a pattern for paths. Decodes percent-encoded bytes in the pattern, as in paths.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// Returns a sentence that says what is wrong with the pattern.
 pub fn path_pattern(text: &str) -> Result<Pattern, String> {
     let (mark, path) =
         text.strip_prefix(IGNORE_CASE).map_or(("", text), |path| (IGNORE_CASE, path));

@@ -112,7 +112,7 @@ impl fmt::Display for Decided {
     }
 }
 
-/// A rule in an explanation, with the result of checking it.
+/// A rule in the explanation of a request, with the result of checking the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// Name of the rule.
