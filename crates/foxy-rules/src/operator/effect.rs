@@ -196,9 +196,9 @@ impl Effect {
         )
     }
 
-    /// Returns whether the effect concerns a single request, but may change the response. All clients
-    /// share cached responses. So a rule with such an effect must bypass the cache if it has
-    /// conditions on the client or on the single request.
+    /// Returns whether the effect concerns a single request, but may change the response. All
+    /// clients share cached responses. So a rule with such an effect must bypass the cache if it
+    /// has conditions on the client or on the single request.
     pub(super) const fn changes_response(self) -> bool {
         matches!(self, Self::RequestFields | Self::Upstream)
     }
