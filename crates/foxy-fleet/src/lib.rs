@@ -1,6 +1,6 @@
 //! Several foxy nodes that share one cache. Each cache key has an *owner*: the node that fetches
-//! and stores the key's responses. Only the engines `purges::nats` and `purges::redis` do
-//! IO. Only `purges::runner` has threads.
+//! and stores the key's responses. Only the engines `purges::nats` and `purges::redis`, and `cold`,
+//! do IO. Only `purges::runner` and `cold` have threads.
 //!
 //! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
 //!   `node_table` has their numbers while the list of members changes.
@@ -9,7 +9,10 @@
 //! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
 //! - `times` measures how fast nodes answer, and `rates` how often nodes ask for each key.
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
+//! - `cold` keeps stored responses in a store that speaks S3. It works without a fleet too.
 
+#[cfg(feature = "cold")]
+pub mod cold;
 mod joining;
 pub mod member;
 mod node_table;

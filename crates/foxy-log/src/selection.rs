@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 /// Number of outcomes. Each outcome has its own limit for slow transactions.
-pub const OUTCOMES: usize = 12;
+pub const OUTCOMES: usize = 13;
 
 /// When a worker thread has taken this number of samples within a second, it halves its sampling
 /// rate.

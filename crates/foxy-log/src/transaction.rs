@@ -180,7 +180,7 @@ impl Transaction<'_> {
 }
 
 /// Outcomes of answers from the cache.
-pub const HITS: [&str; 4] = ["memory-hit", "disk-hit", "revalidated", "stale-if-error"];
+pub const HITS: [&str; 5] = ["memory-hit", "disk-hit", "cold-hit", "revalidated", "stale-if-error"];
 /// Outcomes of requests that the cache could have answered, but did not.
 pub const CACHEABLE_MISSES: [&str; 3] = ["collapsed", "miss", "origin-failed"];
 /// Outcomes of requests that failed.

@@ -107,6 +107,7 @@ fn proxy(addresses: &[SocketAddr]) -> Proxy {
     };
     let parts = Parts {
         store: None,
+        cold: None,
         purges: Purges::in_memory(),
         sink: None,
         sample: None,

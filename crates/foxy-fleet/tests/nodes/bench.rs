@@ -169,6 +169,7 @@ fn start(
     let parts = Parts {
         store: Some(store.clone()),
         purges,
+        cold: None,
         sink: None,
         sample: None,
         resolver: name_resolver(Vec::new()),

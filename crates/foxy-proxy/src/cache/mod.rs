@@ -8,6 +8,7 @@
 //! A large body is stored in *parts* of 1 MiB. A *slice* is such a part of an object that was never
 //! fetched whole.
 
+pub mod cold;
 pub(crate) mod compressions;
 mod derived;
 pub(crate) mod epoch;
@@ -19,6 +20,7 @@ pub mod storage;
 pub(crate) mod stored;
 pub(crate) mod stored_form;
 
+use crate::cache::cold::ColdTier;
 pub(crate) use crate::cache::epoch::{Epoch, Watch, WriteSource};
 use crate::cache::epoch::{Groups, LeftUnderKey, WriteVerdict};
 pub(crate) use crate::cache::memory::{Cached, MemoryTier};
@@ -71,6 +73,7 @@ pub(crate) struct Cache {
     pub(crate) groups: Arc<Groups>,
     random: Mutex<Random>,
     pub(crate) purges: Arc<PurgeBook>,
+    cold: Option<ColdTier>,
 }
 
 impl Cache {
@@ -79,6 +82,7 @@ impl Cache {
         limits: (u64, u64),
         storage: Option<Storage>,
         purges: Arc<PurgeBook>,
+        cold: Option<ColdTier>,
         seed: u64,
     ) -> Self {
         let (memory_object_limit, mut object_limit) = limits;
@@ -93,6 +97,7 @@ impl Cache {
             groups: Arc::default(),
             random: Mutex::new(Random::new(seed)),
             purges,
+            cold,
         }
     }
 
@@ -230,6 +235,11 @@ impl Cache {
         counters: &Arc<Counters>,
     ) {
         self.add_to(self.storage.as_ref(), (base, placement), stored, source, counters);
+        self.forget_cold(placement.key.hash);
+        if placement.has_new_list {
+            self.forget_cold(base.hash);
+        }
+        self.offer_by_digest(base, &placement.key);
     }
 
     /// Stores a response like [`Self::add`], but in memory only, because another node of the fleet
@@ -242,6 +252,7 @@ impl Cache {
         source: WriteSource<'_>,
         counters: &Arc<Counters>,
     ) {
+        stored.offered.is_first();
         self.add_to(None, (base, placement), stored, source, counters);
     }
 
@@ -310,6 +321,7 @@ impl Cache {
             group.invalidate(key.hash);
             let both = [key.hash, key.part().hash];
             both.iter().for_each(|hash| self.memory.remove(*hash));
+            both.iter().for_each(|hash| self.forget_cold(*hash));
             let removals = |storage: &Storage| {
                 (both.map(|hash| storage.remove(hash, url)), storage.patience())
             };
@@ -343,6 +355,7 @@ impl Cache {
                 return;
             }
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
+            self.forget_cold(key.hash);
             storage.remove(key.hash, Scope::url_of(key))
         };
         // If the removal exceeds this time limit, it may not be durable yet. The proxy sends its
@@ -389,6 +402,7 @@ impl Cache {
     /// the hash of its cache key.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
+        self.forget_cold(key);
         if let Some(storage) = self.storage() {
             drop(storage.remove(key, url));
         }
@@ -446,6 +460,7 @@ impl Cache {
                 } else {
                     // The call of `supersede` has already removed the response from the store.
                     self.memory.remove(key.hash);
+                    self.forget_cold(key.hash);
                 }
             }
             WriteVerdict::Astray => {

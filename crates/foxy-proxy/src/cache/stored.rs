@@ -15,6 +15,7 @@ use foxy_store::Key;
 use foxy_store::settings::RECORD_BODY_LIMIT;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The suffix of the cache key under which partial content of a URL is stored.
 const PART_NAME: &[u8] = b"\npart";
@@ -102,6 +103,25 @@ pub struct Stored {
     /// The reason why this node does not know whether a purge affects this response. The cache
     /// never stores a response that has such a reason.
     pub doubt: Option<PurgeDoubt>,
+    /// Whether the response was offered to the cold tier.
+    pub offered: Offered,
+}
+
+/// Whether a response was offered to the cold tier, since the node read or fetched it.
+#[derive(Debug, Default)]
+pub struct Offered(AtomicBool);
+
+impl Offered {
+    /// Returns true at the first call.
+    pub fn is_first(&self) -> bool {
+        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Clone for Offered {
+    fn clone(&self) -> Self {
+        Self(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 impl Stored {
@@ -177,6 +197,7 @@ impl Stored {
             begun: Stamp::default(),
             cleared: Cleared::default(),
             doubt: None,
+            offered: Offered::default(),
         }
     }
 

@@ -91,6 +91,7 @@ impl Scene {
             (1 << 20, 1 << 20),
             Some(storage),
             Arc::clone(&purges.book),
+            None,
             1,
         );
         Self { store, cache, counters: Arc::default(), url: CacheKey::new("http://a/"), purges }

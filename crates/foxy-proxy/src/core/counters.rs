@@ -67,6 +67,8 @@ counters! {
     MemoryHits = "memory_hits",
     /// Responses served from the store on disk.
     DiskHits = "disk_hits",
+    /// Requests answered with a response from the cold tier.
+    ColdHits = "cold_hits",
     /// Stored responses that an origin server confirmed as still valid.
     Revalidated = "revalidated",
     /// Stale responses served because an origin server failed.

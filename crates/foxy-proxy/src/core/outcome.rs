@@ -22,8 +22,44 @@ pub enum ForwardReason {
     Request,
     /// The stored response is stale.
     Stale,
-    /// This node of a fleet may have missed a purge of the stored response.
+    /// This node may have missed a purge of the stored response.
     InDoubt(PurgeDoubt),
+    /// The cold tier may have a response, but did not give it.
+    NotCold(ColdMiss),
+}
+
+/// The reason why the cold tier did not give a response that it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColdMiss {
+    /// The store did not answer within the time limit.
+    Slow,
+    /// The store answered with an error, or the connection failed.
+    Failed,
+    /// The store failed several times in a row, so foxy did not ask it.
+    Away,
+    /// Too many requests wait for the store.
+    Busy,
+    /// The record is damaged or has another format.
+    Damaged,
+    /// The store no longer has the segment of the record.
+    Lost,
+    /// A purge removed the response.
+    Purged,
+}
+
+impl ColdMiss {
+    /// Returns the reason as one word, for `Cache-Status` and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Slow => "cold-slow",
+            Self::Failed => "cold-failed",
+            Self::Away => "cold-away",
+            Self::Busy => "cold-busy",
+            Self::Damaged => "cold-damaged",
+            Self::Lost => "cold-lost",
+            Self::Purged => "cold-purged",
+        }
+    }
 }
 
 /// The reason why a node of a fleet may have missed a purge, so that it must validate a stored
@@ -35,6 +71,9 @@ pub enum PurgeDoubt {
     /// The fleet may have lost purges before this node applied them. The response was stored before
     /// the loss.
     BrokenChain,
+    /// The response comes from the cold tier, and another node stored it. That node's purges are
+    /// unknown.
+    ColdTier,
 }
 
 impl PurgeDoubt {
@@ -43,6 +82,7 @@ impl PurgeDoubt {
         match self {
             Self::NoLease => "no-lease",
             Self::BrokenChain => "broken-chain",
+            Self::ColdTier => "cold-purges-unknown",
         }
     }
 }
@@ -52,6 +92,7 @@ impl ForwardReason {
     pub const fn detail(self) -> Option<&'static str> {
         match self {
             Self::InDoubt(doubt) => Some(doubt.name()),
+            Self::NotCold(miss) => Some(miss.name()),
             _ => None,
         }
     }
@@ -61,7 +102,7 @@ impl ForwardReason {
         match self {
             Self::Bypass | Self::Rule => "bypass",
             Self::Method => "method",
-            Self::UriMiss => "uri-miss",
+            Self::UriMiss | Self::NotCold(_) => "uri-miss",
             Self::Partial => "partial",
             Self::VaryMiss => "vary-miss",
             Self::Request => "request",
@@ -70,14 +111,16 @@ impl ForwardReason {
     }
 }
 
-/// Source of a cache hit. Only logs and counters show the source, because `Cache-Status` has no
-/// parameter for it.
+/// Source of a cache hit. Logs and counters show the source. `Cache-Status` has no parameter for
+/// it, and tells only of the cold tier, as a detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitSource {
     /// The response came from the memory tier.
     Memory,
     /// The response came from the disk store.
     Disk,
+    /// The response came from the cold tier.
+    Cold,
     /// An origin confirmed that the stored response is still valid. The reason says why the origin
     /// was asked.
     Revalidated(ForwardReason),
@@ -91,6 +134,7 @@ impl HitSource {
         match self {
             Self::Memory => Counter::MemoryHits,
             Self::Disk => Counter::DiskHits,
+            Self::Cold => Counter::ColdHits,
             Self::Revalidated(_) => Counter::Revalidated,
             Self::Fallback(_) => Counter::StaleAnswers,
         }

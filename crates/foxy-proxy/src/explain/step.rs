@@ -240,12 +240,7 @@ impl fmt::Display for Step {
             Self::Purged(Verdict::Stale { .. }) => {
                 f.write_str("a soft purge made the stored response stale")
             }
-            Self::Purged(Verdict::InDoubt(PurgeDoubt::NoLease)) => {
-                f.write_str("this node has no lease, so it validates every stored response")
-            }
-            Self::Purged(Verdict::InDoubt(PurgeDoubt::BrokenChain)) => {
-                f.write_str("the fleet may have lost a purge since the response was stored")
-            }
+            Self::Purged(Verdict::InDoubt(doubt)) => f.write_str(describe_doubt(*doubt)),
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
             Self::Coding(choice) => show_coding(*choice, f),
@@ -266,6 +261,14 @@ impl fmt::Display for Step {
             Self::Way(ExpectedWay::Nothing) => f.write_str("no parent proxy works"),
             Self::Therefore(outcome) => outcome.fmt(f),
         }
+    }
+}
+
+const fn describe_doubt(doubt: PurgeDoubt) -> &'static str {
+    match doubt {
+        PurgeDoubt::NoLease => "this node has no lease, so it validates every stored response",
+        PurgeDoubt::ColdTier => "another node stored the response, and its purges are unknown",
+        PurgeDoubt::BrokenChain => "the fleet may have lost a purge since the response was stored",
     }
 }
 

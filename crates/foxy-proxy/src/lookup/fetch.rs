@@ -9,7 +9,7 @@ use crate::fill::{outgoing, refresh, start};
 use crate::flight::{Boarding, Flight, FlightEvent, Reader};
 use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow};
 use crate::lookup::serve_stored::{make_up, serve_or_make_up};
-use crate::lookup::{Lookup, ask_node, by_slices, forward};
+use crate::lookup::{Lookup, ask_cold, ask_node, by_slices, forward};
 use crate::request::exchange::{FleetRole, Next, decide};
 use crate::request::{Aborted, Answered, ErrorReason, Hit};
 use foxy_base::clock;
@@ -36,6 +36,7 @@ pub(crate) async fn answer_or_fetch(
         {
             return Ok(Fetched::Answered(answered));
         }
+        let looked = ask_cold::answer(transaction, looked).await?;
         let answered = match looked {
             Lookup::Answered(answered) => Some(answered),
             Lookup::Lost(lost) => Box::pin(make_up(transaction, lost)).await?,

@@ -2,6 +2,7 @@
 //! response if the caching rules permit it. `fetch` handles all other cases.
 
 pub(crate) mod answer_from_flight;
+pub(crate) mod ask_cold;
 pub(crate) mod ask_node;
 pub(crate) mod by_slices;
 pub(crate) mod fetch;
@@ -46,6 +47,15 @@ pub(crate) enum Lookup {
 
 pub(crate) async fn answer(transaction: &mut Transaction<'_, '_>) -> Result<Lookup, Aborted> {
     let (found, source) = look_up(transaction).await;
+    judge(transaction, found, source).await
+}
+
+/// Serves the response that a look-up found, if the caching rules permit it.
+async fn judge(
+    transaction: &mut Transaction<'_, '_>,
+    found: Found,
+    source: HitSource,
+) -> Result<Lookup, Aborted> {
     let now = clock::steady();
     match (decide_about(&transaction.control, &found, now), found) {
         (Next::Serve { ttl, permit }, Found::Response(stored, key)) => {

@@ -6,7 +6,7 @@
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
-use crate::core::{Counter, View};
+use crate::core::{Counter, HitSource, View};
 use crate::lookup::serve_coded::serve_coded;
 use crate::request::{Aborted, Answered, CacheStatus, Hit, SendFailure, Wanted};
 use crate::slices::send::{left_of, send_rest};
@@ -49,6 +49,9 @@ pub(crate) async fn serve_stored(
 ) -> Result<Served, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(hit.source.counter(), 1);
+    if matches!(hit, Hit { source: HitSource::Memory | HitSource::Disk, permit: None, .. }) {
+        worker.shared.cache.offer(&wanted.key, &stored);
+    }
     let (age, outcome) = (stored.times.age(now), CacheStatus::from(hit));
     let range = asked_range(wanted, &stored);
     if let Some(range) = &range

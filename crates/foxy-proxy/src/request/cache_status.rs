@@ -61,7 +61,9 @@ impl fmt::Display for NamedStatus {
         match &self.status {
             CacheStatus::Hit { source, ttl, permit, coding } => {
                 match source {
-                    HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
+                    HitSource::Memory | HitSource::Disk | HitSource::Cold => {
+                        f.write_str("; hit")?
+                    }
                     HitSource::Revalidated(reason) => {
                         write!(f, "; fwd={}; fwd-status=304", reason.token())?
                     }
@@ -74,6 +76,7 @@ impl fmt::Display for NamedStatus {
                 f.write_str(itoa::Buffer::new().format(*ttl))?;
                 let doubt = match source {
                     HitSource::Revalidated(reason) => reason.detail(),
+                    HitSource::Cold => Some("cold"),
                     _ => None,
                 };
                 let detail = permit.map(Permit::name).or(doubt).or(coding.map(Coding::name));
@@ -118,7 +121,7 @@ impl CacheStatus {
     pub const fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
-            Self::Hit { source: HitSource::Disk, .. } => "TCP_HIT",
+            Self::Hit { source: HitSource::Disk | HitSource::Cold, .. } => "TCP_HIT",
             Self::Hit { source: HitSource::Revalidated(_), .. } => "TCP_REFRESH_UNMODIFIED",
             Self::Hit { source: HitSource::Fallback(_), .. } => "TCP_REFRESH_FAIL_OLD",
             Self::Forwarded { collapsed: true, .. } => "TCP_CF_MISS",
@@ -137,6 +140,7 @@ impl CacheStatus {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => RequestOutcome::MemoryHit,
             Self::Hit { source: HitSource::Disk, .. } => RequestOutcome::DiskHit,
+            Self::Hit { source: HitSource::Cold, .. } => RequestOutcome::ColdHit,
             Self::Hit { source: HitSource::Revalidated(_), .. } => RequestOutcome::Revalidated,
             Self::Hit { source: HitSource::Fallback(_), .. } => RequestOutcome::StaleIfError,
             Self::Forwarded { collapsed: true, .. } => RequestOutcome::Collapsed,
@@ -211,6 +215,7 @@ pub(crate) fn signed(seconds: u64) -> i64 {
 mod tests {
     use super::*;
     use crate::core::PurgeDoubt;
+    use crate::core::outcome::ColdMiss;
 
     #[test]
     fn the_field_says_what_rfc_9211_says() {
@@ -228,6 +233,7 @@ mod tests {
                 Hit { source: HitSource::Disk, ttl: 30, permit: None }.coded(Coding::Brotli),
                 "foxy; hit; ttl=30; detail=br",
             ),
+            (hit(HitSource::Cold, 30, None), "foxy; hit; ttl=30; detail=cold"),
             (
                 hit(HitSource::Disk, -5, Some(Permit::MaxStale)),
                 "foxy; hit; ttl=-5; detail=max-stale",
@@ -247,6 +253,16 @@ mod tests {
             (
                 hit(HitSource::Fallback(None), -5, Some(Permit::Disconnected)),
                 "foxy; fwd=stale; ttl=-5; detail=disconnected",
+            ),
+            (
+                CacheStatus::Forwarded {
+                    reason: ForwardReason::NotCold(ColdMiss::Slow),
+                    status: Some(200),
+                    stored: true,
+                    collapsed: false,
+                    detail: None,
+                },
+                "foxy; fwd=uri-miss; fwd-status=200; stored; detail=cold-slow",
             ),
             (forwarded(true, false, None), "foxy; fwd=uri-miss; fwd-status=200; stored"),
             (forwarded(false, true, None), "foxy; fwd=uri-miss; fwd-status=200; collapsed"),

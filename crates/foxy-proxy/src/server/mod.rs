@@ -26,6 +26,7 @@ pub use crate::upstream::MakeResolver;
 pub use gauges::{Gauges, OutcomeMetrics};
 
 use crate::cache::Cache;
+use crate::cache::cold::{ColdStore, ColdTier};
 use crate::cache::compressions::Compressions;
 use crate::cache::memory::MemoryTier;
 use crate::cache::purge::Purges;
@@ -100,6 +101,8 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
 pub struct Parts {
     /// The disk store, if the cache has one.
     pub store: Option<Arc<dyn ObjectStore>>,
+    /// The cold tier, if the cache has one. It needs a store.
+    pub cold: Option<Arc<dyn ColdStore>>,
     /// The access log, if the proxy writes one.
     pub sink: Option<Arc<dyn AccessSink>>,
     /// The receiver of a sample of the answers, if there is one.
@@ -158,11 +161,13 @@ impl Proxy {
         (parts.resolver)().map_err(StartError::Resolver)?;
         let budget = flight_budget(settings.memory);
         let (patience, policies) = (settings.store_patience, settings.policies());
+        let cold = parts.cold.map(|store| ColdTier { store, policies: policies.clone() });
         let storage = parts.store.map(|store| Storage::new(store, patience, policies, budget));
         let limits = (settings.memory_object_limit, settings.object_limit);
         let memory = MemoryTier::new(settings.memory);
-        let cache =
-            Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
+        let book = Arc::clone(&parts.purges.book);
+        let cold = cold.filter(|_| storage.is_some());
+        let cache = Cache::new(memory, limits, storage, book, cold, settings.seed);
         let shared = Arc::new(Shared {
             cache,
             flights: Flights::new(budget),

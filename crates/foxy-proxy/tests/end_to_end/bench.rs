@@ -111,6 +111,7 @@ pub fn proxy_of(purges: Purges, change: impl FnOnce(&mut ProxySettings)) -> Test
     let store = Arc::new(MapStore::default());
     let parts = Parts {
         store: Some(store.clone()),
+        cold: None,
         purges: purges.clone(),
         sink: None,
         sample: None,

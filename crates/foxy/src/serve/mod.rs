@@ -5,6 +5,8 @@ mod access_log;
 mod acme;
 mod activation;
 pub mod admin;
+#[cfg_attr(not(feature = "cold"), path = "cold/off.rs")]
+mod cold;
 pub mod dashboard;
 mod fleet;
 #[cfg_attr(not(feature = "fleet"), path = "fleet_purges_off.rs")]

@@ -5,13 +5,14 @@ use crate::failure::Failure;
 use crate::serve::access_log::OpenLogs;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::admin::access::read_token;
+use crate::serve::cold::{self, ColdPart};
 use crate::serve::dashboard::traffic::Traffic;
 use crate::serve::fleet::{self, FleetView};
 use crate::serve::fleet_purges::{self, FleetPurgeFacts, FleetPurges};
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::origins;
 use crate::serve::parents::{self, Sibling};
-use crate::serve::process;
+use crate::serve::process::DescriptorRoom;
 use crate::serve::proxy_settings::proxy_settings;
 use crate::serve::purge::journal::{self, BesideStore, Lists};
 use crate::serve::purge::series::{FreshNames, SeriesPlace};
@@ -70,6 +71,7 @@ pub struct RunningProxy {
     pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
     fleet_purges: FleetPurges,
+    pub(super) cold: ColdPart,
     pub(super) logs: OpenLogs,
     pub(super) refused: Arc<RefusedDestinations>,
     pub(super) traffic: Arc<Traffic>,
@@ -99,26 +101,28 @@ impl RunningProxy {
     /// Stops accepting connections and closes the stores, because a new process takes over. From
     /// now on, `keeper` passes purges on to the new process, and `heir` passes idle connections on.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>, heir: Option<Heir>) -> DepartedProxy {
-        let Self { mut proxy, stores, clock, logs, keeper: switching, fleet_purges, .. } = self;
+        let Self { mut proxy, stores, clock, logs, keeper: own, fleet_purges, cold, .. } = self;
         let sockets = proxy.leave(heir);
         // This process no longer needs its lease (the permission to answer from the cache).
         fleet_purges.end();
+        cold.end();
         stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
         keep_doubts(&proxy.handle());
-        switching.replace(keeper);
+        own.replace(keeper);
         if let Some(clock) = clock {
             clock.end();
         }
-        DepartedProxy { proxy, sockets, keeper: switching, logs }
+        DepartedProxy { proxy, sockets, keeper: own, logs }
     }
 
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
-        let Self { proxy, stores, clock, logs, fleet_purges, .. } = self;
+        let Self { proxy, stores, clock, logs, fleet_purges, cold, .. } = self;
         let handle = proxy.handle();
         proxy.stop();
         fleet_purges.end();
+        cold.end();
         drop(stores);
         keep_doubts(&handle);
         if let Some(clock) = clock {
@@ -254,12 +258,10 @@ pub fn open(
     let before = (extra.predecessor.as_deref(), &extra.locked[..]);
     let stored = OpenStores::open(settings, before, &mut random)?;
     let OpenStores { stores, selection, mut purges, lists, keeper, clock } = stored;
-    let home = stores.first().map(|store| store.facts.folder.as_path());
-    let fleet_purges = fleet_purges::start(settings, &mut purges, home, &mut random)?;
+    let (fleet_purges, cold) = join_others(settings, &stores, &mut purges, &mut random)?;
     let mode = mode(origins::open(settings)?, random.next_u64());
     let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
-    let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
-    room.report_shortage(settings.limits.connections);
+    let room = DescriptorRoom::now(max_open_files, settings);
     let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
     let upstream = UpstreamSettings { idle_total: room.idle, parents, ..base.upstream.clone() };
     let counts = [listen.len(), listen_tls.len(), listen_transparent.len()];
@@ -273,16 +275,17 @@ pub fn open(
         interception,
         users: users_file::of(settings)?.into(),
         purge_token: token.clone(),
-        object_limit: object_limit(settings, &stores),
+        object_limit: stores::least_object_limit(settings, &stores),
         ..base
     };
     let nodes = (listen_nodes, extra.predecessor.is_some());
     let fleet = fleet::join(&mut proxy_settings, nodes, settings, &fleet_purges)?;
     let (refused, traffic) = (Arc::<RefusedDestinations>::default(), Arc::<Traffic>::default());
-    let set = store_set(&stores, selection, &mut random);
+    let set = StoreSet::of(&stores, selection, random.next_u64());
     let whatif = Arc::new(WhatIf::start(settings, &stores)?);
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
+        cold: cold.store(),
         purges,
         sink: Some(Arc::new(all_sinks(extra.sink, (&refused, &traffic), &logs))),
         sample: whatif.sample(),
@@ -303,6 +306,7 @@ pub fn open(
         keeper,
         clock,
         fleet_purges,
+        cold,
         logs,
         refused,
         traffic,
@@ -312,14 +316,16 @@ pub fn open(
     })
 }
 
-/// Returns the proxy's view of all stores. `None` if there is no store.
-fn store_set(
+/// Connects this node with the fleet and with the cold tier. Purges then hold there too.
+fn join_others(
+    settings: &Settings,
     stores: &[RunningStore],
-    selection: Selection,
+    purges: &mut Purges,
     random: &mut Random,
-) -> Option<StoreSet> {
-    let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
-    (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()))
+) -> Result<(FleetPurges, ColdPart), Failure> {
+    let home = stores.first().map(|store| store.facts.folder.as_path());
+    let fleet_purges = fleet_purges::start(settings, purges, home, random)?;
+    Ok((fleet_purges, cold::start(settings, home, purges)?))
 }
 
 /// The open stores, with the purges, the selection rule and the clock that all stores share.
@@ -395,13 +401,6 @@ fn mode(groups: Vec<GroupSettings>, seed: u64) -> Mode {
     Mode::Reverse { origins: origins.into() }
 }
 
-/// Returns the smallest object limit of all stores, in bytes. The limit must be known before foxy
-/// chooses a store for an object.
-fn object_limit(settings: &Settings, stores: &[RunningStore]) -> u64 {
-    let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
-    stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store)
-}
-
 /// Reads the certificates for clients, if the settings have any.
 fn certificates(settings: &Settings) -> Result<Option<ReloadableTls>, Failure> {
     if !settings.has_certificates() {
@@ -432,69 +431,9 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     stores.iter().enumerate().map(beside).collect()
 }
 
-/// Numbers of connections for which the process has file descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DescriptorRoom {
-    limit: usize,
-    /// Number of client connections at a time. Each may also need a connection to its origin.
-    pub clients: usize,
-    /// Number of idle connections to origins that each worker may keep.
-    idle: usize,
-}
-
-impl DescriptorRoom {
-    pub fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
-        // Number of file descriptors for name lookups, files of stores, and connections that are
-        // closing.
-        const FOR_ITSELF: usize = 64;
-        const PER_WORKER: usize = 8;
-        let limit =
-            max_open_files.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let (workers, limits) = (settings.network.workers, &settings.limits);
-        let used = open_now + FOR_ITSELF + workers.saturating_mul(PER_WORKER);
-        let free = limit.saturating_sub(used);
-        let idle = limits.idle_connections.saturating_mul(workers).min(free / 5);
-        Self { limit, clients: ((free - idle) / 2).max(1), idle: idle / workers.max(1) }
-    }
-
-    fn report_shortage(self, connections: usize) {
-        let Self { limit, clients, .. } = self;
-        if clients < connections {
-            let text = format!(
-                "foxy: the limit on open files is {limit}, so {clients} clients are served at a \
-                 time, not {connections}, and others wait; raise the limit (ulimit -n) or lower \
-                 limits.connections"
-            );
-            terminal::report(Level::Warning, &text);
-        }
-    }
-}
-
 fn start(settings: ProxySettings, parts: Parts) -> Result<Proxy, Failure> {
     Proxy::start(settings, parts).map_err(|error| match error {
         StartError::Listen(address, error) => cannot_listen(address, "--listen", &error),
         StartError::Worker(_) | StartError::Resolver(_) => Failure::Failed(error.to_string()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings;
-    use foxy_cli::machine::Machine;
-
-    #[test]
-    fn connections_fit_the_limit_on_open_files() {
-        let machine = Machine { cores: 2, ..Machine::default() };
-        let settings =
-            settings::load(None, None, &machine).unwrap_or_else(|all| panic!("{all}")).settings;
-        let room = |open_files| {
-            let room = DescriptorRoom::of(open_files, 44, &settings);
-            (room.clients, room.idle)
-        };
-        assert_eq!(room(Some(1 << 20)), (523_202, 1024));
-        assert_eq!(room(Some(1024)), (360, 90));
-        assert_eq!(room(Some(10)), (1, 0));
-        assert!(room(None).0 > settings.limits.connections);
-    }
 }

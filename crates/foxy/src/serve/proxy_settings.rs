@@ -31,6 +31,7 @@ pub fn proxy_settings(
         network,
         access,
         acme: _,
+        cold: _,
         parents,
         fleet: _,
         disk,

@@ -86,6 +86,7 @@ fn status(
     let files = running.stores.iter().map(RunningStore::file).collect();
     Ok(ProxyStatus {
         fleet_purges: running.fleet_purges(),
+        cold: running.cold.facts(),
         proxy: running.proxy.gauges(),
         handle: running.proxy.handle(),
         token: running.token.clone(),

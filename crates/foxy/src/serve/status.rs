@@ -6,6 +6,7 @@ use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind, MetricsFormat};
 use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
+use crate::serve::cold::ColdFacts;
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
 use crate::serve::fleet::{self, FleetView};
@@ -109,6 +110,7 @@ pub struct ProxyStatus {
     /// The state of the fleet, if foxy is a node of a fleet.
     pub fleet: Option<FleetView>,
     pub fleet_purges: FleetPurgeFacts,
+    pub cold: ColdFacts,
 }
 
 impl ProxyStatus {
@@ -224,6 +226,7 @@ impl Operated for ProxyStatus {
         exposition.servers(&self.proxy.servers());
         exposition.whatif(&self.whatif.report(&self.proxy));
         self.fleet_purges.expose(&mut exposition);
+        self.cold.expose(&mut exposition);
         if let Some(keeper) = &self.acme {
             keeper.expose(&mut exposition);
         }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
 use crate::serve::{
-    access_log, acme, fleet, fleet_purges, listeners, origins, otlp, parents, stores,
+    access_log, acme, cold, fleet, fleet_purges, listeners, origins, otlp, parents, stores,
 };
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
@@ -46,6 +46,7 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let credentials = fleet_purges::credentials(settings);
     let key = "fleet.engine-credentials-file";
     findings.extend(credentials.map_err(|f| failed(key, f)).err());
+    findings.extend(cold::try_out(settings).map_err(|f| failed("cold.credentials-file", f)).err());
     findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
     findings.extend(otlp::try_out(settings).map_err(|f| failed("otlp", f)).err());
     if settings.has_certificates() {

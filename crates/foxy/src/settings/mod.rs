@@ -1,6 +1,7 @@
 //! The settings of foxy. A table (`rows`) defines all settings. foxy reads flags, environment
 //! variables and a TOML file, and computes the final settings from them.
 
+pub mod cold;
 pub mod complaint;
 pub mod docs;
 mod environment;

@@ -2,6 +2,7 @@
 //! settings that contradict each other. Defaults may depend on facts about the machine
 //! ([`Machine`]).
 
+use super::cold;
 use super::complaint::{Complaint, Complaints, Source};
 use super::exposure;
 use super::fleet;
@@ -79,6 +80,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(client_tls(settings, written));
     complaints.extend(acme(settings, written));
     complaints.extend(fleet::complaint(settings, written));
+    complaints.extend(cold::complaint(settings, written));
     complaints.extend(interception(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(unused_policy(settings, written));

@@ -176,6 +176,8 @@ pub enum NotPurged {
     Late,
     /// The fleet's purge log (`fleet.engine`) is not reachable. The purge may still take effect.
     EngineAway,
+    /// The cold tier's store does not answer, so the purge may not apply to records that come back.
+    ColdAway,
 }
 
 impl NotPurged {
@@ -187,6 +189,7 @@ impl NotPurged {
             Self::Stopping => "purge-stopping",
             Self::Late => "purge-late",
             Self::EngineAway => "purge-engine-away",
+            Self::ColdAway => "purge-cold-away",
         }
     }
 
@@ -208,6 +211,10 @@ impl NotPurged {
             Self::EngineAway => {
                 "the engine of the fleet does not answer, so the purge may not reach all nodes; \
                  purge again when the engine is back"
+            }
+            Self::ColdAway => {
+                "the purge holds on this node, but the cold tier's store did not record it; purge \
+                 again when the store is back"
             }
             Self::Stopping => {
                 "foxy is stopping, so the purge may have no effect; purge again when foxy runs"

@@ -32,6 +32,8 @@ outcomes! {
     MemoryHit = "memory-hit",
     /// The response came from the store on disk.
     DiskHit = "disk-hit",
+    /// The response came from the cold tier.
+    ColdHit = "cold-hit",
     /// The origin confirmed the stored response.
     Revalidated = "revalidated",
     /// The origin failed, so the proxy sent the stored response.
@@ -57,7 +59,14 @@ outcomes! {
 impl RequestOutcome {
     /// Returns true if the answer came from the cache.
     pub const fn is_hit(self) -> bool {
-        matches!(self, Self::MemoryHit | Self::DiskHit | Self::Revalidated | Self::StaleIfError)
+        matches!(
+            self,
+            Self::MemoryHit
+                | Self::DiskHit
+                | Self::ColdHit
+                | Self::Revalidated
+                | Self::StaleIfError
+        )
     }
 
     /// Returns true if the cache could have answered the request. The hit ratio counts these

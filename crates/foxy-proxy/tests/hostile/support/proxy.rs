@@ -78,6 +78,7 @@ impl Proxy {
             settings,
             Parts {
                 store,
+                cold: None,
                 purges: Purges::in_memory(),
                 sink: None,
                 sample: None,

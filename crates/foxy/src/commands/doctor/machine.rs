@@ -1,8 +1,7 @@
 //! Examines kernel, limits, memory and clock.
 
 use super::{Diagnosis, Grade};
-use crate::serve::opening::DescriptorRoom;
-use crate::serve::process::open_files_now;
+use crate::serve::process::{DescriptorRoom, open_files_now};
 use crate::settings::Settings;
 use foxy_base::{ByteSize, CivilTime, WallTime};
 use foxy_cli::machine::Machine;

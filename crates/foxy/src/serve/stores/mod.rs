@@ -257,6 +257,13 @@ fn waiting_bytes(memory: u64) -> usize {
     usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
+/// Returns the smallest object limit of all stores, in bytes. The limit must be known before foxy
+/// chooses a store for an object.
+pub fn least_object_limit(settings: &Settings, stores: &[RunningStore]) -> u64 {
+    let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
+    stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -116,6 +116,7 @@ macro_rules! chapters {
 mod access;
 mod acme;
 mod cache;
+mod cold;
 mod fleet;
 mod limits;
 mod network;
@@ -135,6 +136,7 @@ chapters! {
     acme: acme::Acme, WrittenAcme;
     parents: parents::ParentProxies, WrittenParentProxies;
     fleet: fleet::FleetChapter, WrittenFleetChapter;
+    cold: cold::ColdTier, WrittenColdTier;
     disk: cache::DiskCache, WrittenDiskCache;
     memory: cache::Memory, WrittenMemory;
     timeouts: limits::Timeouts, WrittenTimeouts;

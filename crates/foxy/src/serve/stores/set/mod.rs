@@ -4,6 +4,7 @@
 
 mod directory;
 
+use crate::serve::stores::RunningStore;
 use crate::serve::stores::out_of_use::OutOfUse;
 use directory::{Directory, Turn};
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
@@ -66,6 +67,12 @@ pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
 }
 
 impl StoreSet {
+    /// Combines all stores. Returns `None` if there is no store. `secret` must be a random number.
+    pub fn of(stores: &[RunningStore], selection: Selection, secret: u64) -> Option<Self> {
+        let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
+        (!members.is_empty()).then(|| Self::new(members, selection, secret))
+    }
+
     /// Combines `members`. The key's home store (the store that the hash selects) depends on their
     /// order. `secret` must be a random number.
     pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {

@@ -1,0 +1,258 @@
+//! The cold tier as the proxy sees it: records that were asked for again, in a store on other
+//! machines. Nodes share the cold tier, and records there survive the loss of a node's disk. No
+//! request waits for it longer than its time limit.
+
+use crate::cache::epoch::Watch;
+use crate::cache::purge::{PurgeBook, Stamp, Verdict};
+use crate::cache::stored::{CacheKey, Entry, Placement, Stored, StoredBody, VaryList};
+use crate::cache::stored_form::{decode, encode_response, encode_varies};
+use crate::cache::{Cache, Cached, Found};
+use crate::core::outcome::ColdMiss;
+use crate::core::rules::Policies;
+use crate::core::{Counters, PurgeDoubt, View};
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::Headers;
+use foxy_rules::Vary;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+pub use foxy_store::{Key, KeyMap, KeySet, Record};
+
+/// Callback that receives a record of the cold tier. It may be called on any thread.
+pub type ColdReply = Box<dyn FnOnce(Result<Record, ColdMiss>) + Send>;
+
+/// The cold tier. The methods return without waiting.
+pub trait ColdStore: Send + Sync {
+    /// Offers a record. The cold tier may refuse it.
+    fn offer(&self, key: Key, record: Record);
+    /// Removes a record, because a newer response replaces it or the response was removed.
+    fn remove(&self, key: Key);
+    /// Whether a read may find a record under this key.
+    fn has(&self, key: Key) -> bool;
+    /// Reads a record. If the callback is dropped without a call, there is no record.
+    fn get(&self, key: Key, reply: ColdReply);
+    /// Returns all purge lists that concern the records of another node, whose list has the number
+    /// `era`. Returns `None` if some purges may be unknown.
+    fn purges_of(&self, era: u64) -> Option<Vec<EarlierPurges>>;
+    /// Longest time for which a request waits for a record.
+    fn patience(&self) -> Duration;
+}
+
+/// A purge list, and the number of its last purge that came before all records of a certain node.
+pub struct EarlierPurges {
+    /// The purge list.
+    pub book: Arc<PurgeBook>,
+    /// The number of the purge.
+    pub moment: u64,
+}
+
+/// A cold tier, and the policies that give its responses their lifetimes.
+#[derive(Clone)]
+pub(crate) struct ColdTier {
+    pub(crate) store: Arc<dyn ColdStore>,
+    pub(crate) policies: Policies,
+}
+
+/// Largest body of a response in the cold tier. Larger bodies have several records.
+const MAX_BODY_BYTES: usize = foxy_store::settings::RECORD_BODY_LIMIT;
+
+/// Shortest lifetime of a response in the cold tier. The write would not pay for shorter lifetimes.
+const MIN_LIFETIME_SECONDS: u64 = 600;
+
+/// Number of hexadecimal digits of a SHA-256 digest in a URL.
+const DIGEST_DIGITS: usize = 64;
+
+impl Cache {
+    pub(crate) const fn has_cold(&self) -> bool {
+        self.cold.is_some()
+    }
+
+    /// Offers a response to the cold tier after its first hit. Does nothing if a newer response may
+    /// exist.
+    pub(crate) fn offer(&self, base: &CacheKey, stored: &Arc<Stored>) {
+        let Some(cold) = &self.cold else { return };
+        let StoredBody::Whole(body) = &stored.body else { return };
+        let is_worth_it = body.len() <= MAX_BODY_BYTES && stored.lifetime >= MIN_LIFETIME_SECONDS;
+        if !stored.offered.is_first() || !is_worth_it {
+            return;
+        }
+        let key = CacheKey::new(stored.key.clone());
+        let list = match key.hash == base.hash {
+            true => None,
+            false if !key.is_variant_of(base) => return,
+            false => match Vary::of(&View(&stored.head.headers)) {
+                Ok(vary) => base.list_of(&key, vary),
+                Err(_) => return,
+            },
+        };
+        // Under this lock, no newer response can enter the cache.
+        let _group = self.groups.lock(base.hash);
+        let newest = self.memory.get(key.hash);
+        if !matches!(newest, Some(Cached::Response(newest)) if Arc::ptr_eq(&newest, stored)) {
+            return;
+        }
+        if let Some(list) = list.filter(|_| !cold.store.has(base.hash)) {
+            let record = Record { head: encode_varies(base, &list), body: Bytes::new() };
+            cold.store.offer(base.hash, record);
+        }
+        let record = Record { head: encode_response(stored), body: body.clone() };
+        cold.store.offer(key.hash, record);
+    }
+
+    /// Offers a response that was just stored, if its URL contains the digest of its content.
+    pub(super) fn offer_by_digest(&self, base: &CacheKey, key: &CacheKey) {
+        if self.cold.is_some()
+            && is_named_by_digest(&base.text)
+            && let Some(Cached::Response(stored)) = self.memory.get(key.hash)
+        {
+            self.offer(base, &stored);
+        }
+    }
+
+    /// Removes a record from the cold tier, because the response is outdated or removed.
+    pub(super) fn forget_cold(&self, key: Key) {
+        if let Some(cold) = &self.cold {
+            cold.store.remove(key);
+        }
+    }
+
+    /// Searches the cold tier for a response to `request`, and stores the response on this node
+    /// again. `list` is the Vary list that the look-up in the store found. Returns `None` if the
+    /// cold tier has no response.
+    pub(crate) async fn in_cold(
+        &self,
+        base: &CacheKey,
+        watch: &Watch,
+        list: Option<&VaryList>,
+        request: &Headers,
+        counters: &Arc<Counters>,
+    ) -> Result<Option<Found>, ColdMiss> {
+        let Some(cold) = &self.cold else { return Ok(None) };
+        let variant = |list: &VaryList| base.variant(list, &list.vary.key(&View(request)));
+        let mut key = list.map_or_else(|| base.clone(), variant);
+        let mut found_list = None;
+        loop {
+            if !cold.store.has(key.hash) {
+                return Ok(None);
+            }
+            let record = read(&*cold.store, key.hash).await?;
+            match decode(&key, &record.head, record.body, &cold.policies) {
+                Some(Entry::Response(stored)) => {
+                    let placement =
+                        Placement { key, has_new_list: found_list.is_some(), list: found_list };
+                    let found = self.thaw(cold, (base, placement), *stored, watch, counters);
+                    return found.map(Some);
+                }
+                Some(Entry::Varies(_, found)) if list.is_none() && found_list.is_none() => {
+                    key = variant(&found);
+                    found_list = Some(found);
+                }
+                _ => return Err(ColdMiss::Damaged),
+            }
+        }
+    }
+
+    /// Applies the purges to a response from the cold tier. Stores the response on this node if it
+    /// may answer without validation.
+    fn thaw(
+        &self,
+        cold: &ColdTier,
+        (base, placement): (&CacheKey, Placement),
+        stored: Stored,
+        watch: &Watch,
+        counters: &Arc<Counters>,
+    ) -> Result<Found, ColdMiss> {
+        let key = placement.key.clone();
+        let changed = match self.verdict(&*cold.store, &stored) {
+            Verdict::Gone => {
+                cold.store.remove(key.hash);
+                return Err(ColdMiss::Purged);
+            }
+            Verdict::InDoubt(doubt) => stored.in_doubt(doubt),
+            Verdict::Stale { since } => stored.stale_since(since, clock::steady()),
+            Verdict::Untouched => {
+                let stored = Arc::new(stored.begun(watch.epoch.begun));
+                stored.offered.is_first();
+                let storage = self.storage.as_ref();
+                self.add_to(storage, (base, &placement), &stored, watch.found(), counters);
+                return Ok(Found::Response(stored, key));
+            }
+        };
+        Ok(Found::Response(Arc::new(changed), key))
+    }
+
+    /// Decides how all known purges affect a response from the cold tier. For a response of another
+    /// node, each purge counts that did not certainly come before the fetch.
+    fn verdict(&self, cold: &dyn ColdStore, stored: &Stored) -> Verdict {
+        let Stamp { era, moment } = stored.begun;
+        if era == self.purges.era() {
+            return self.purges.judge(stored);
+        }
+        let Some(lists) = cold.purges_of(era) else {
+            return Verdict::InDoubt(PurgeDoubt::ColdTier);
+        };
+        let judge = |list: EarlierPurges| {
+            let moment = if list.book.era() == era { moment } else { list.moment };
+            let begun = Stamp { era: list.book.era(), moment };
+            list.book.judge(&stored.clone().begun(begun))
+        };
+        lists.into_iter().map(judge).fold(Verdict::Untouched, strongest)
+    }
+}
+
+fn strongest(one: Verdict, other: Verdict) -> Verdict {
+    match (one, other) {
+        (Verdict::Gone, _) | (_, Verdict::Gone) => Verdict::Gone,
+        (Verdict::InDoubt(doubt), _) | (_, Verdict::InDoubt(doubt)) => Verdict::InDoubt(doubt),
+        (Verdict::Stale { since: one }, Verdict::Stale { since: other }) => {
+            Verdict::Stale { since: one.min(other) }
+        }
+        (Verdict::Stale { since }, _) | (_, Verdict::Stale { since }) => Verdict::Stale { since },
+        (Verdict::Untouched, Verdict::Untouched) => Verdict::Untouched,
+    }
+}
+
+async fn read(store: &dyn ColdStore, key: Key) -> Result<Record, ColdMiss> {
+    let (sender, receiver) = oneshot::channel();
+    store.get(key, Box::new(move |answer| drop(sender.send(answer))));
+    match timeout(store.patience(), receiver).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(ColdMiss::Away),
+        Err(_) => Err(ColdMiss::Slow),
+    }
+}
+
+/// Whether a URL contains a SHA-256 digest, as in `/blobs/sha256:…`. Its response never changes.
+fn is_named_by_digest(url: &[u8]) -> bool {
+    let is_digest = |rest: &[u8]| {
+        rest.get(..DIGEST_DIGITS).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let names: [&[u8]; 2] = [b"sha256:", b"sha256%3A"];
+    let found = |name: &[u8]| {
+        let place = url.windows(name.len()).position(|part| part.eq_ignore_ascii_case(name));
+        place.is_some_and(|place| is_digest(&url[place + name.len()..]))
+    };
+    names.into_iter().any(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_in_a_url_names_its_content() {
+        let digits = "0a".repeat(32);
+        for (url, expected) in [
+            (format!("https://a.test/v2/x/blobs/sha256:{digits}"), true),
+            (format!("https://a.test/v2/x/blobs/sha256%3a{digits}?x"), true),
+            (format!("https://a.test/v2/x/blobs/sha256:{}", &digits[1..]), false),
+            (format!("https://a.test/{digits}"), false),
+            ("https://a.test/sha256:".into(), false),
+        ] {
+            assert_eq!(is_named_by_digest(url.as_bytes()), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The cold tier of this node: its start, its end and its metrics.
+
+use crate::failure::Failure;
+use crate::secret_file;
+use crate::serve::admin::metrics::{Exposition, FamilyKind};
+use crate::settings::Settings;
+use crate::terminal::{self, Level};
+use foxy_fleet::cold::figures::{Prices, RefusedReason, RequestKind, RequestResult};
+use foxy_fleet::cold::remote::StoreAddress;
+use foxy_fleet::cold::tier::{RemovalList, RunningTier, TierFacts, TierSettings};
+use foxy_proxy::cache::cold::{ColdStore, Key};
+use foxy_proxy::cache::purge::Purges;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The cold tier. `None` without `cold.url`.
+pub struct ColdPart(Option<RunningTier>);
+
+impl ColdPart {
+    pub fn facts(&self) -> ColdFacts {
+        ColdFacts(self.0.as_ref().map(RunningTier::facts))
+    }
+
+    pub fn store(&self) -> Option<Arc<dyn ColdStore>> {
+        self.0.as_ref().map(RunningTier::store)
+    }
+
+    /// Sends what is gathered to the store.
+    pub fn end(self) {
+        drop(self.0);
+    }
+}
+
+/// Name of the file with the removals that the cold tier's store does not have yet.
+const NAME: &str = "foxy.cold";
+
+/// The file of removals: the keys one after the other.
+struct RemovalFile(Option<File>);
+
+impl RemovalFile {
+    /// Opens the file in the folder of the first store. Returns it with the keys that it has.
+    fn open(folder: &Path) -> Result<(Self, Vec<Key>), Failure> {
+        let path = folder.join(NAME);
+        let refuse = |error| Failure::Failed(format!("{}: {error}", path.display()));
+        let mut options = File::options();
+        options.read(true).append(true).create(true);
+        let mut file = options.open(&path).map_err(refuse)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(refuse)?;
+        let keys = bytes.as_chunks().0.iter().map(|key| Key(*key)).collect();
+        Ok((Self(Some(file)), keys))
+    }
+
+    /// If the file cannot be written, foxy goes on without it.
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            let text = format!(
+                "foxy: {NAME} cannot be written: {error}; replaced responses may come back from \
+                 the cold tier after a restart"
+            );
+            terminal::report(Level::Warning, &text);
+            self.0 = None;
+        }
+    }
+}
+
+impl RemovalList for RemovalFile {
+    fn add(&mut self, key: Key) {
+        let added = self.0.as_mut().map_or(Ok(()), |file| file.write_all(&key.0));
+        self.note(added);
+    }
+
+    fn clear(&mut self) {
+        let cleared = self.0.as_mut().map_or(Ok(()), |file| file.set_len(0));
+        self.note(cleared);
+    }
+}
+
+/// Starts the cold tier, if the settings have one. `purges` then also waits for its store. `folder`
+/// is the folder of the first store.
+pub fn start(
+    settings: &Settings,
+    folder: Option<&Path>,
+    purges: &mut Purges,
+) -> Result<ColdPart, Failure> {
+    let (Some(address), Some(folder)) = (address(settings)?, folder) else {
+        return Ok(ColdPart(None));
+    };
+    let price = |text: &String| text.parse().expect("`price` has read the text");
+    let (cold, (file, removed)) = (&settings.cold, RemovalFile::open(folder)?);
+    let tier = TierSettings {
+        address,
+        patience: cold.timeout,
+        prices: Prices { put: price(&cold.put_price), get: price(&cold.get_price) },
+        removals: (Box::new(file), removed),
+        has_engine: settings.fleet.engine.is_some(),
+    };
+    let started = RunningTier::start(tier, purges);
+    let failed = |why| Failure::Failed(format!("cannot start the cold tier: {why}"));
+    started.map(|tier| ColdPart(Some(tier))).map_err(failed)
+}
+
+/// Reads the file of `cold.credentials-file`.
+pub fn try_out(settings: &Settings) -> Result<(), Failure> {
+    address(settings).map(drop)
+}
+
+fn address(settings: &Settings) -> Result<Option<StoreAddress>, Failure> {
+    let cold = &settings.cold;
+    let Some(url) = &cold.url else { return Ok(None) };
+    let (bucket, prefix) = StoreAddress::read(url).expect("`store_url` has read the URL");
+    let credentials = cold.credentials_file.as_deref().map(credentials).transpose()?;
+    let (endpoint, region) = (cold.endpoint.clone(), cold.region.clone());
+    Ok(Some(StoreAddress { bucket, prefix, endpoint, region, credentials }))
+}
+
+fn credentials(path: &Path) -> Result<(String, String), Failure> {
+    let refuse = |reason: String| {
+        let path = path.display();
+        Failure::Unusable(format!("{path} (cold.credentials-file): {reason}"))
+    };
+    let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
+    let text = std::str::from_utf8(content.trim_ascii()).ok();
+    let pair = text.and_then(|text| text.split_once(':'));
+    pair.filter(|(name, secret)| !name.is_empty() && !secret.is_empty())
+        .map(|(name, secret)| (name.to_owned(), secret.to_owned()))
+        .ok_or_else(|| refuse("write one line with KEY-ID:SECRET".into()))
+}
+
+/// The figures of the cold tier, if there is one.
+#[derive(Clone)]
+pub struct ColdFacts(Option<TierFacts>);
+
+impl ColdFacts {
+    /// Adds the metrics of the cold tier.
+    pub fn expose(&self, page: &mut Exposition) {
+        let Some(facts) = &self.0 else { return };
+        let figures = facts.figures();
+        let (counter, gauge) = (FamilyKind::Counter, FamilyKind::Gauge);
+        let up = u8::from(facts.is_up());
+        page.single("foxy_cold_up", gauge, "Whether the cold tier's store answers.", up);
+        let (found, waiting) = facts.records();
+        let records = [([("state", "stored")], found), ([("state", "waiting")], waiting)];
+        page.family(
+            "foxy_cold_records",
+            gauge,
+            "Records in the cold tier, and records that wait for their segment.",
+            records.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        let mut requests = Vec::new();
+        for kind in RequestKind::ALL {
+            for result in RequestResult::ALL {
+                let labels = [("kind", kind.name()), ("result", result.name())];
+                requests.push((labels, figures.requests(*kind, *result)));
+            }
+        }
+        page.family(
+            "foxy_cold_requests_total",
+            counter,
+            "Requests to the cold tier's store.",
+            requests.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        let directions = ["sent", "received"];
+        let bytes: Vec<_> = directions.iter().zip(figures.bytes()).collect();
+        let bytes: Vec<_> = bytes.iter().map(|(way, n)| ([("direction", **way)], *n)).collect();
+        page.family(
+            "foxy_cold_bytes_total",
+            counter,
+            "Bytes of objects sent to the cold tier's store and received from it.",
+            bytes.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        let refused = RefusedReason::ALL.iter();
+        let refused: Vec<_> =
+            refused.map(|why| ([("reason", why.name())], figures.refused(*why))).collect();
+        page.family(
+            "foxy_cold_refused_total",
+            counter,
+            "Records that the cold tier did not take.",
+            refused.iter().map(|(labels, count)| (&labels[..], *count)),
+        );
+        page.single(
+            "foxy_cold_cost_total",
+            counter,
+            "Price of all requests to the cold tier's store.",
+            figures.cost(),
+        );
+    }
+}
