@@ -21,7 +21,7 @@ pub fn trace() -> Arg {
 }
 
 pub fn recorded() -> Arg {
-    option("recorded", "TIMES", "Start requests at the times recorded in the log, TIMES times as fast [default without a value: 1]")
+    option("recorded", "N", "Start requests at the times recorded in the log, N times as fast [default without a value: 1]")
         .num_args(0..=1)
         .default_missing_value("1")
         .value_parser(positive)

@@ -177,8 +177,8 @@ async fn receive(
     result
 }
 
-/// Returns the reason not to store a slice (aligned MiB). A slice is stored if the cache could
-/// store the whole response, and if the response has no Vary field.
+/// Returns the reason not to store a slice (an aligned MiB of a body). A slice is stored if RFC 9111
+/// permits the cache to store the whole response, and if the response has no Vary field.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,

@@ -30,7 +30,7 @@ pub enum ReadOrder {
     Batched,
 }
 
-/// The effect of a hit on a record on disk.
+/// Change that a hit makes to its record on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
     /// Makes the record the most recently used. The least recently used record is evicted first.

@@ -173,8 +173,8 @@ fn no_listener(settings: &Settings, written: &Written) -> Option<Complaint> {
     is_deaf.then(|| complaint(written, "listen", text.into()))
 }
 
-/// Reports transparent listeners that foxy cannot serve. Their clients do not know foxy, and so
-/// send it no credentials.
+/// Reports transparent listeners that cannot work: of a reverse proxy, with `users-file`, or on a
+/// Unix socket. Their clients do not know foxy, and so send no credentials.
 fn transparent(settings: &Settings, written: &Written) -> Option<Complaint> {
     let listen = &settings.network.listen_transparent;
     let text = if listen.is_empty() {

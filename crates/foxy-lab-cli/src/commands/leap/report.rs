@@ -62,7 +62,9 @@ impl ReplayOutcome<'_> {
                 milliseconds(floor.mean)
             ),
             None if self.proxies.is_some() => "noise floor: unknown; name a proxy twice".into(),
-            None => "noise floor: unknown; give one address under two names".into(),
+            None => {
+                "noise floor: unknown; to measure it, list a proxy's address under two names".into()
+            }
         }
     }
 

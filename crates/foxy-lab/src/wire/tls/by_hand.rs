@@ -71,8 +71,8 @@ pub struct Got {
     pub reset: bool,
 }
 
-/// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS with this trust. If `tls`
-/// also has a `host:port`, the TLS goes through a CONNECT tunnel to it.
+/// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS, and trusts
+/// the authorities in `tls`. If `tls` also has a `host:port`, first opens a CONNECT tunnel to it.
 pub fn http2(
     to: SocketAddr,
     tls: Option<(Option<&str>, &Trust)>,

@@ -33,7 +33,7 @@ settings! {
     /// the file at start-up, and does not start if every user may read it, or other users may
     /// change it (`chmod 600`).
     admin_token_file: optional PathBuf = "admin-token-file" flag "admin-token-file",
-        File, Nothing("every client on this machine that can connect to `admin` may purge and explain");
+        File, Nothing("every client on this machine that can connect to `admin` may use `/purge` and `/explain`");
 
     /// Networks whose clients may send PURGE to the proxy without a token. Loopback is not
     /// included, because every client has a loopback address if another proxy on this machine is in

@@ -36,9 +36,9 @@ settings! {
     /// Rule that chooses a store for a new object, among the stores that accept its size. A new
     /// version of a stored object always goes to the store of the old version. With `key` and
     /// stores of equal sizes, the cache key alone determines the store. Otherwise foxy remembers
-    /// the stores of about a million keys, in up to 17 MiB of memory, and searches every store for
-    /// other keys. foxy then stores an object only after the other stores have confirmed that they
-    /// lack it. To avoid outdated objects, empty a store that you use again after an absence, and
+    /// the stores of about a million keys, in up to 17 MiB of memory. For a key that it does not
+    /// remember, foxy searches every store. It stores an object under such a key only after the
+    /// other stores have confirmed that they lack it. To avoid outdated objects, empty a store that you use again after an absence, and
     /// empty all stores before you change to `key`.
     store_selection: given &'static str = "store-selection" flag "store-selection", choice(&[
         ("key", "the store that a hash of the key selects"),
@@ -50,8 +50,8 @@ settings! {
     /// larger store. After a change of size, schemes with a file for each object keep their
     /// objects. Other schemes except `webcosm` start empty. A `webcosm` store loses its probation
     /// log (large new objects). A larger `webcosm` store keeps all other objects. A smaller
-    /// `webcosm` store keeps the objects that it wrote since it last began at the start of its
-    /// file. If these objects do not fit, it starts empty. The same happens after a change by more
+    /// `webcosm` store keeps the objects that it wrote since its write position last returned to
+    /// the start of its file. If these objects do not fit, it starts empty. The same happens after a change by more
     /// than a factor of eight since its creation, or a growth beyond 1, 2, 4 … TiB.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
@@ -106,7 +106,7 @@ settings! {
     /// When `ufs`, `aufs` and `diskd` evict objects.
     ufs_reclaim: given &'static str = "ufs.reclaim", choice(&[
         ("at-once", "when a new object would exceed the high watermark"),
-        ("every-second", "each second above the low watermark; the fuller, the more, as Squid"),
+        ("every-second", "once a second while the cache is above the low watermark. The fuller the cache, the more objects foxy evicts, as in Squid"),
     ]), Fixed("at-once");
 
     /// How `ufs`, `aufs` and `diskd` distribute files over folders. A change of this setting loses

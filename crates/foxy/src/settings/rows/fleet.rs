@@ -47,11 +47,12 @@ settings! {
     hot_rate: given usize = "fleet.hot-rate" flag "fleet-hot-rate",
         count(1, 1_000_000), Fixed("50");
 
-    /// Time in which a node that starts takes its keys, in ten steps. An upgrade needs none.
+    /// Time in which a node that starts takes over its share of the cache keys, in ten steps. After
+    /// `foxy upgrade`, the node keeps its whole share.
     ramp: given Duration = "fleet.ramp" flag "fleet-ramp", span_from_zero, Fixed("1m");
 
-    /// Time after its start in which a node asks the former owner of a key for a stored response,
-    /// before the origin.
+    /// For this time after its start, a node that lacks a response asks the former owner of the
+    /// cache key before the origin.
     former_owner: given Duration = "fleet.former-owner" flag "fleet-former-owner",
         span_from_zero, Fixed("10m");
 }

@@ -14,7 +14,7 @@ settings! {
     /// `:3128` or `3128` (all addresses), or `unix:/run/foxy/proxy.sock` (mode 0660). For port 0
     /// the system chooses a port, which the start-up message names. All clients of a Unix socket
     /// count as one client, 127.0.0.1. They need no `allow-client`, and can purge only with the
-    /// word of `admin-token-file`.
+    /// secret word in `admin-token-file`.
     listen: given Vec<ListenAddress> = "listen" flag "listen", Listen, Fixed("127.0.0.1:3128");
 
     /// Addresses where clients connect over TLS 1.2 or 1.3.
@@ -64,15 +64,15 @@ settings! {
     proxy_protocol_from: given Vec<Cidr> = "proxy-protocol-from" flag "proxy-protocol-from",
         Networks, Fixed();
 
-    /// Networks of load balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` foxy
-    /// trusts as a reverse proxy (docs/operation.md). foxy replaces these fields in requests from
-    /// other clients.
+    /// Networks of load balancers in front of a reverse proxy (docs/operation.md). foxy trusts
+    /// `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` from these networks, and replaces the
+    /// fields in requests from other clients.
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
     /// Addresses of the admin server, which serves a dashboard, `/metrics`, `/healthz`, `/purge`
     /// and `/explain`. Anyone who can connect can read `/metrics` and `/healthz`. Without
-    /// `admin-token-file`, only clients on this machine may use the rest; with it, only clients
-    /// that send its word.
+    /// `admin-token-file`, only clients on this machine may use the rest. With this file, only
+    /// clients that send the secret word in it may.
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
     /// Host names by which clients may address the admin server, in addition to IP addresses and

@@ -49,7 +49,7 @@ settings! {
 
     /// Whether foxy estimates the hits of other cache sizes and policies, for `foxy whatif`.
     what_if: given &'static str = "what-if" flag "what-if", choice(&[
-        ("on", "estimates, with up to 18 MiB"),
+        ("on", "estimates, with up to 18 MiB of memory"),
         ("off", "no estimates"),
     ]), Fixed("on");
 
