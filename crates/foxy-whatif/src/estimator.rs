@@ -35,6 +35,8 @@ pub struct Tier {
     pub policy: PolicyName,
     /// Objects above this number of bytes are not stored.
     pub object_limit: u64,
+    /// Number of equal shards of the cache. An object that does not fit into a shard is not stored.
+    pub shards: u64,
 }
 
 /// The cache sizes of a curve, as multiples of the present size.
@@ -76,7 +78,8 @@ impl Estimator {
         let rate = SampleRate::default();
         let simulated = |(factor, policy): (f64, PolicyName)| {
             let capacity = (tier.capacity as f64 * factor) as u64;
-            let settings = CacheSettings { policy, capacity, object_limit: tier.object_limit };
+            let object_limit = tier.object_limit.min(capacity / tier.shards);
+            let settings = CacheSettings { policy, capacity, object_limit };
             let cache = MiniatureCache::new(settings, rate);
             Simulated { factor, cache, missed: GroupSums::default() }
         };

@@ -44,7 +44,7 @@ fn simulated(lookups: &Lookups, point: &Point, object_limit: u64) -> (f64, f64) 
 }
 
 fn tier(lookups: &Lookups, percent: u64, policy: PolicyName) -> Tier {
-    Tier { capacity: lookups.unique_bytes * percent / 100, policy, object_limit: u64::MAX }
+    Tier { capacity: lookups.unique_bytes * percent / 100, policy, object_limit: u64::MAX, shards: 1 }
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn with_a_sample_the_curve_is_within_a_point() {
 #[test]
 fn the_memory_stays_within_its_limit() {
     let mut estimator = Estimator::new(
-        Tier { capacity: 1 << 50, policy: PolicyName::Lru, object_limit: u64::MAX },
+        Tier { capacity: 1 << 50, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 },
         &[PolicyName::S3Fifo, PolicyName::WTinyLfu, PolicyName::Gdsf],
         4 << 20,
     );
@@ -101,7 +101,7 @@ fn the_memory_stays_within_its_limit() {
 
 #[test]
 fn known_hits_move_the_whole_curve() {
-    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: u64::MAX };
+    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 };
     let mut estimator = Estimator::new(tier, &[], PLENTY);
     for round in 0..10 {
         for url in 0..2 {
@@ -119,7 +119,7 @@ fn known_hits_move_the_whole_curve() {
 
 #[test]
 fn hosts_have_curves_of_their_own() {
-    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: u64::MAX };
+    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 };
     let mut estimator = Estimator::new(tier, &[], PLENTY);
     for number in 0..1000 {
         let host = format!("host{number}.test");

@@ -42,7 +42,7 @@ pub fn report(matches: &ArgMatches, path: &Path) -> Result<WhatIfReport, Failure
         );
         terminal::report(Level::Info, &text);
     }
-    Ok(simulated(&trace, Tier { capacity: size.0, policy, object_limit: limit }))
+    Ok(simulated(&trace, Tier { capacity: size.0, policy, object_limit: limit, shards: 1 }))
 }
 
 fn read(matches: &ArgMatches, path: &Path) -> Result<(Trace, ReadReport), Failure> {
@@ -106,7 +106,7 @@ mod tests {
             })
             .collect();
         let (trace, _) = trace::read(lines.as_bytes(), None, &mut |_| {}).expect("a log");
-        let tier = Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX };
+        let tier = Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 };
         let report = simulated(&trace, tier);
         assert_eq!((report.requests, report.bytes), (40.0, 40_000.0));
         let hits: Vec<_> = report.tiers[0].curve().map(|point| point.hits.value).collect();

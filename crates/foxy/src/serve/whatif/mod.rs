@@ -27,23 +27,23 @@ use std::time::Duration;
 const SALT: u64 = 0x5eed_0f5a_3713_d0e5;
 
 /// Largest number of sampled requests in a second. Further sampled requests are lost.
-const MAX_PER_SECOND: u32 = 1000;
+const MAX_PER_SECOND: u32 = 4000;
 /// If the sample has more requests per second than this on average, the sampling rate of one tier
-/// is halved.
-const WANTED_PER_SECOND: u64 = 500;
+/// is halved. If requests were lost in the last second, the rate is halved at once.
+const WANTED_PER_SECOND: u64 = 2000;
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// The sampling rate of a tier with fewer sampled keys than this is not halved, because its curves
 /// would lose too much precision.
 const MIN_KEYS: usize = 2048;
 /// Requests lose half of their weight after this time, so that the curves follow the traffic.
 const HALF_LIFE: Duration = Duration::from_secs(6 * 3600);
-const MAX_QUEUE: usize = 2048;
+const MAX_QUEUE: usize = 4096;
 /// The thread collects requests for this time, so that it wakes rarely.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 
 /// Limits on the memory of the simulated caches of a tier, in bytes. Between these limits, the
 /// caches use 1/`MEMORY_PART` of the setting `memory`.
-const MEMORY_LIMITS: (u64, u64) = (512 << 10, 9 << 20);
+const MEMORY_LIMITS: (u64, u64) = (2 << 20, 9 << 20);
 const MEMORY_PART: u64 = 64;
 
 /// Estimated bytes that a stored response takes besides its body and its head.
@@ -52,6 +52,8 @@ const DISK_OVERHEAD: u64 = 100;
 const PAGE: u64 = 4096;
 const SLOT: u64 = 512;
 const MEMORY_OVERHEAD: u64 = 600;
+/// Number of shards of the memory tier.
+const MEMORY_SHARDS: u64 = 16;
 
 /// A sampled request that waits in the queue.
 struct QueuedRequest {
@@ -103,7 +105,10 @@ struct Simulation {
     forgotten: TierTotals,
     halved: Instant,
     looked: Instant,
+    /// Number of sampled requests at the time `looked`.
     seen: u64,
+    /// Number of lost requests at the last tick.
+    lost: u64,
 }
 
 /// The state that the workers and the thread share.
@@ -144,7 +149,7 @@ impl WhatIf {
         let is_on = settings.operation.what_if == "on";
         let tiers = if is_on { tiers(settings, stores) } else { Vec::new() };
         let forgotten = tiers.iter().map(|_| Totals::default()).collect();
-        let simulation = Simulation { tiers, forgotten, halved: now, looked: now, seen: 0 };
+        let simulation = Simulation { tiers, forgotten, halved: now, looked: now, seen: 0, lost: 0 };
         let shared = Arc::new(SharedSample {
             simulation: Mutex::new(simulation),
             halvings: AtomicU8::new(0),
@@ -172,17 +177,13 @@ impl WhatIf {
     /// method about each second.
     pub fn tick(&self, proxy: &Gauges, now: Instant) {
         self.shared.left.store(MAX_PER_SECOND, Ordering::Relaxed);
+        let Self { shared, .. } = self;
+        let lost = shared.lost.load(Ordering::Relaxed);
+        let seen = shared.taken.load(Ordering::Relaxed) + lost;
         let mut simulation = self.shared.lock();
-        let elapsed = now.since(simulation.looked);
-        if elapsed >= LOOK_INTERVAL {
-            let Self { shared, .. } = self;
-            let seen = shared.taken.load(Ordering::Relaxed) + shared.lost.load(Ordering::Relaxed);
-            let rate = (seen - simulation.seen) / elapsed.as_secs().max(1);
-            (simulation.looked, simulation.seen) = (now, seen);
-            if rate > WANTED_PER_SECOND {
-                simulation.thin();
-                shared.publish_rate(&simulation);
-            }
+        if simulation.has_too_many(seen, lost, now) {
+            simulation.thin();
+            shared.publish_rate(&simulation);
         }
         if now.since(simulation.halved) >= HALF_LIFE {
             simulation.halved = now;
@@ -209,6 +210,19 @@ impl WhatIf {
 }
 
 impl Simulation {
+    /// Returns whether the sample has too many requests. `seen` counts the sampled requests since
+    /// the start, and `lost` those that did not enter the queue.
+    fn has_too_many(&mut self, seen: u64, lost: u64, now: Instant) -> bool {
+        let has_lost = std::mem::replace(&mut self.lost, lost) < lost;
+        let elapsed = now.since(self.looked);
+        let mut is_fast = false;
+        if elapsed >= LOOK_INTERVAL {
+            is_fast = (seen - self.seen) / elapsed.as_secs().max(1) > WANTED_PER_SECOND;
+            (self.looked, self.seen) = (now, seen);
+        }
+        has_lost || is_fast
+    }
+
     /// Halves the sampling rate of one tier: the tier with the highest rate among the tiers with
     /// many keys.
     fn thin(&mut self) {
@@ -266,7 +280,7 @@ fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
         let capacity = stores.iter().map(usable).sum();
         let policy = first.facts.scheme.row().policy(settings.disk.policy);
         let object_limit = stores.iter().map(|store| store.object_limit).max().unwrap_or(u64::MAX);
-        let tier = Tier { capacity, policy, object_limit };
+        let tier = Tier { capacity, policy, object_limit, shards: 1 };
         SimulatedTier {
             name: "disk",
             tier,
@@ -286,6 +300,7 @@ fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
         capacity: memory,
         policy: PolicyName::Sieve,
         object_limit: settings.memory.object_limit.0,
+        shards: MEMORY_SHARDS,
     };
     let memory = SimulatedTier {
         name: "memory",

@@ -57,7 +57,7 @@ fn outcome(outcome: RequestOutcome, requests: u64, bytes: u64) -> OutcomeMetrics
 
 #[test]
 fn old_requests_lose_half_of_their_weight() {
-    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100 };
+    let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100, shards: 1 };
     let tier = SimulatedTier {
         name: "disk",
         tier,
@@ -68,7 +68,7 @@ fn old_requests_lose_half_of_their_weight() {
     let now = Instant(1);
     let forgotten = vec![Totals::default()];
     let mut simulation =
-        Simulation { tiers: vec![tier], forgotten, halved: now, looked: now, seen: 0 };
+        Simulation { tiers: vec![tier], forgotten, halved: now, looked: now, seen: 0, lost: 0 };
     let counted = [
         outcome(RequestOutcome::DiskHit, 6, 600),
         outcome(RequestOutcome::Miss, 2, 100),
@@ -78,4 +78,22 @@ fn old_requests_lose_half_of_their_weight() {
     assert_eq!(simulation.totals(&counted), totals(8.0, 700.0, (6.0, 600.0)));
     simulation.halve(&counted);
     assert_eq!(simulation.totals(&counted), totals(4.0, 350.0, (3.0, 300.0)));
+}
+
+#[test]
+fn lost_requests_and_a_high_rate_are_too_many() {
+    let (start, second) = (Instant(1), Duration::from_secs(1));
+    let mut simulation = Simulation {
+        tiers: Vec::new(),
+        forgotten: Vec::new(),
+        halved: start,
+        looked: start,
+        seen: 0,
+        lost: 0,
+    };
+    assert!(!simulation.has_too_many(4000, 0, start + second));
+    assert!(simulation.has_too_many(4001, 1, start + 2 * second), "a request was lost");
+    assert!(!simulation.has_too_many(4002, 1, start + 3 * second), "no further request was lost");
+    assert!(!simulation.has_too_many(20_000, 1, start + 10 * second));
+    assert!(simulation.has_too_many(40_010, 1, start + 20 * second), "2,001 in each second");
 }
