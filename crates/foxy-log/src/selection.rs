@@ -29,7 +29,7 @@ const STEP: u64 = 64;
 /// size).
 #[derive(Debug)]
 pub struct Selector {
-    /// Running 99th percentile of the durations with each outcome, in µs. A fixed-point number with
+    /// Running 99th percentile of the durations with each outcome, in ns. A fixed-point number with
     /// [`FRACTION`] bits after the point. 0 before the first transaction.
     slow: [Cell<u64>; OUTCOMES],
     /// The weight of the next sample, a power of two. On average, one transaction in `weight` is
@@ -113,9 +113,10 @@ impl Selector {
 
     fn is_slow(&self, outcome: usize, elapsed: Duration) -> bool {
         let Some(cell) = self.slow.get(outcome) else { return false };
-        let (limit, nanos) = (cell.get(), u64::from(elapsed.subsec_nanos()));
-        let micros = elapsed.as_secs().saturating_mul(1_000_000) + nanos / 1000;
-        let value = micros.min(1 << 40) << FRACTION;
+        let limit = cell.get();
+        let nanos =
+            elapsed.as_secs().saturating_mul(SECOND).saturating_add(elapsed.subsec_nanos().into());
+        let value = nanos.min(1 << 43) << FRACTION;
         let is_slow = value > limit;
         cell.set(match limit {
             0 => value.max(1),

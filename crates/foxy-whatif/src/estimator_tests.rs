@@ -44,7 +44,12 @@ fn simulated(lookups: &Lookups, point: &Point, object_limit: u64) -> (f64, f64) 
 }
 
 fn tier(lookups: &Lookups, percent: u64, policy: PolicyName) -> Tier {
-    Tier { capacity: lookups.unique_bytes * percent / 100, policy, object_limit: u64::MAX, shards: 1 }
+    Tier {
+        capacity: lookups.unique_bytes * percent / 100,
+        policy,
+        object_limit: u64::MAX,
+        shards: 1,
+    }
 }
 
 #[test]

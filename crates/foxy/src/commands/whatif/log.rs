@@ -106,7 +106,8 @@ mod tests {
             })
             .collect();
         let (trace, _) = trace::read(lines.as_bytes(), None, &mut |_| {}).expect("a log");
-        let tier = Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 };
+        let tier =
+            Tier { capacity: 2000, policy: PolicyName::Lru, object_limit: u64::MAX, shards: 1 };
         let report = simulated(&trace, tier);
         assert_eq!((report.requests, report.bytes), (40.0, 40_000.0));
         let hits: Vec<_> = report.tiers[0].curve().map(|point| point.hits.value).collect();

@@ -82,7 +82,7 @@ fn decimal(number: u64, width: usize, fill: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(digits);
 }
 
-fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
+pub(super) fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
     let IpAddr::V4(v4) = address else { return write!(out, "{address}") };
     for (index, octet) in v4.octets().into_iter().enumerate() {
         if index > 0 {

@@ -1,7 +1,7 @@
 //! Keeps transactions in a ring, a file of fixed size that `foxy log` reads, and exports them as
 //! traces. A worker chooses and encodes a transaction. A separate thread writes it.
 
-use super::line::{squid_code, squid_suffix, url};
+use super::line::{address, squid_code, squid_suffix, url};
 use super::queue::{LogQueue, LogWriter, Sink};
 use crate::failure::Failure;
 use crate::serve::otlp::OtlpQueue;
@@ -81,10 +81,27 @@ fn is_error(finished: &Finished) -> bool {
     }
 }
 
+/// Returns whether the status is a hit without a reason. A look for the reason in its text would
+/// take longer.
+const fn is_plain_hit(status: CacheStatus) -> bool {
+    let CacheStatus::Hit { source, permit, coding, .. } = status else { return false };
+    matches!(source, HitSource::Memory | HitSource::Disk) && permit.is_none() && coding.is_none()
+}
+
+/// Returns the text that `write` writes.
+fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("a Vec takes all bytes");
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction<'a> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let (cache_status, mut whole) = (record.outcome.to_string(), Vec::new());
-    url(record, |text, out| out.write_all(text), &mut whole).expect("a Vec takes all");
+    let cache_status = record.outcome.to_string();
+    let reason = if is_plain_hit(record.outcome) { "" } else { reason(&cache_status) }.to_owned();
+    let client = text(|out| address(record.client.ip(), out));
+    let whole = text(|out| url(record, |part, out| out.write_all(part), out));
     let result = squid_code(record).to_owned() + squid_suffix(record.cut);
     let lossy = |text: Option<&'a [u8]>| String::from_utf8_lossy(text.unwrap_or_default());
     let (origin, server) = record.server.unwrap_or_default();
@@ -108,14 +125,14 @@ fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction
     let traceparent = traceparent.as_ref().map_or("", Traceparent::as_str).to_owned();
     let texts: [(Text, Cow<'a, str>); 19] = [
         (Text::Id, record.id.to_owned().into()),
-        (Text::Client, record.client.ip().to_string().into()),
+        (Text::Client, client.into()),
         (Text::User, record.user.unwrap_or_default().into()),
         (Text::Method, lossy(Some(record.method))),
-        (Text::Url, String::from_utf8_lossy(&whole).into_owned().into()),
+        (Text::Url, whole.into()),
         (Text::Version, record.version.into()),
         (Text::Outcome, record.request_outcome().name().into()),
         (Text::Result, result.into()),
-        (Text::Reason, reason(&cache_status).to_owned().into()),
+        (Text::Reason, reason.into()),
         (Text::CacheStatus, cache_status.into()),
         (Text::Cut, record.cut.map_or("", CutReason::name).into()),
         (Text::Rules, record.rules.unwrap_or_default().into()),
@@ -127,8 +144,8 @@ fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction
         (Text::Server, server.into()),
         (Text::Traceparent, traceparent.into()),
     ];
-    for (name, text) in texts {
-        transaction.texts[name as usize] = text;
+    for (name, value) in texts {
+        transaction.texts[name as usize] = value;
     }
     transaction
 }

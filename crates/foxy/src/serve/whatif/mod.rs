@@ -149,7 +149,8 @@ impl WhatIf {
         let is_on = settings.operation.what_if == "on";
         let tiers = if is_on { tiers(settings, stores) } else { Vec::new() };
         let forgotten = tiers.iter().map(|_| Totals::default()).collect();
-        let simulation = Simulation { tiers, forgotten, halved: now, looked: now, seen: 0, lost: 0 };
+        let simulation =
+            Simulation { tiers, forgotten, halved: now, looked: now, seen: 0, lost: 0 };
         let shared = Arc::new(SharedSample {
             simulation: Mutex::new(simulation),
             halvings: AtomicU8::new(0),
