@@ -7,10 +7,14 @@ const WIDTH = 600;
 const HEIGHT = 160;
 const TABLE_ROWS = 12;
 
-// Returns the smallest of 1, 2, 5, 10, 20, … that is at least `value`.
-function roundUp(value) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1e-9)));
-  return [1, 2, 5, 10].map((digit) => digit * power).find((top) => top >= value);
+// Returns the smallest of 1, 2, 3, 4, 6, 8, 10, 20, … units that is at least `value`. The unit is
+// the largest power of `base` that `value` reaches.
+function roundUp(value, base) {
+  const unit = base ** Math.max(Math.floor(Math.log(Math.max(value, 1)) / Math.log(base)), 0);
+  const units = Math.max(value / unit, 1e-9);
+  const power = 10 ** Math.floor(Math.log10(units));
+  const digit = [1, 2, 3, 4, 6, 8].find((top) => top * power >= units) ?? 10;
+  return digit * power * unit;
 }
 
 function path(points) {
@@ -19,10 +23,11 @@ function path(points) {
 }
 
 // A chart of several series. `series` has the name and the CSS class of each. A chart that `stacks`
-// draws each series above the earlier ones.
+// draws each series above the earlier ones. `base` is the factor between the units that `write`
+// uses, such as 1024 for bytes.
 export class TimeChart {
-  constructor(title, series, write, stacks = true) {
-    Object.assign(this, { title, series, write, stacks });
+  constructor(title, series, write, { stacks = true, base = 1000 } = {}) {
+    Object.assign(this, { title, series, write, stacks, base });
     this.picture = drawing("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none", class: "chart",
     });
@@ -47,7 +52,7 @@ export class TimeChart {
     this.points = points;
     const sums = points.map(({ values }) => (this.stacks
       ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values)));
-    const top = roundUp(Math.max(...sums, 1e-9));
+    const top = roundUp(Math.max(...sums), this.base);
     const [first, last] = [points[0].time, points.at(-1).time];
     const x = (time) => ((time - first) / Math.max(last - first, 1)) * WIDTH;
     const y = (value) => HEIGHT - (value / top) * (HEIGHT - 4);

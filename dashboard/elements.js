@@ -25,6 +25,11 @@ export function drawing(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
+// Returns the parts of a URL, with a place to break the line after each slash.
+export function breakable(url) {
+  return url.split(/(?<=[^/:]\/)(?!\/)/).flatMap((part) => [part, element("wbr")]);
+}
+
 // Returns a table with a caption. `columns` has the heading of each column; a column with `number`
 // is right-aligned. A cell is text, a number or an element.
 export function table(caption, columns, rows) {

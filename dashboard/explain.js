@@ -62,9 +62,12 @@ export function explainView() {
       element("p", {},
         "Shows how foxy would answer a request now. foxy does not contact the origin."),
       form, result),
+    // `wanted` is a URL, or a method, a space and a URL.
     open(wanted) {
       if (!wanted) return;
-      url.value = wanted;
+      const [, verb, target] = /^(?:([A-Z]+) )?(.*)$/s.exec(wanted);
+      url.value = target;
+      method.value = verb ?? "GET";
       explain();
     },
   };

@@ -1,10 +1,14 @@
 // Tells in words what a map shows: sums, places, holes, segments and objects.
 
-import { element, table } from "./elements.js";
-import { bytes, number, percent } from "./numbers.js";
+import { breakable, element, table } from "./elements.js";
+import { bytes, number, percent, requestsUpTo3 } from "./numbers.js";
 
 const MAX_ROWS = 200;
 const PART = "part of a larger response";
+
+function nameOf(record) {
+  return record.url ? breakable(record.url) : PART;
+}
 
 // Tells where a cell of a store without a log is.
 export function placeOf(cell) {
@@ -59,11 +63,11 @@ export function objectsTable(map, { records, live, copied }) {
   const shown = `${number(records.length)} are listed`;
   if (!map.is_log) {
     return table(`${number(live)} objects; ${shown}`, [url, size],
-      records.map((one) => [one.url ?? PART, bytes(one.bytes)]));
+      records.map((one) => [nameOf(one), bytes(one.bytes)]));
   }
   const fates = `${number(live)} objects. Before eviction, foxy copies ${number(copied)} that were `
     + "requested often enough for their size";
   return table(`${fates}; ${shown}`, [url, size, { title: "requests", number: true },
-    { title: "at eviction" }], records.map((one) => [one.url ?? PART, bytes(one.bytes),
-    one.uses === 3 ? "3 or more" : String(one.uses), one.copied ? "copied" : "removed"]));
+    { title: "at eviction" }], records.map((one) => [nameOf(one), bytes(one.bytes),
+    requestsUpTo3(one.uses), one.copied ? "copied" : "removed"]));
 }

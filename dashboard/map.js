@@ -45,7 +45,9 @@ async function learn(colours, store, cells) {
 // Returns how long ago a segment was begun, as far as the snapshots tell.
 function writtenAgo(history, cell, now) {
   const first = history?.snapshots.find(({ next }) => next[cell.log] > cell.sequence);
-  if (!first) return "just now";
+  const last = history?.snapshots.at(-1);
+  if (!last) return "recently";
+  if (!first) return `less than ${span(Math.max((now - last.time_ms) / 1000, 1))} ago`;
   const text = span(Math.max((now - first.time_ms) / 1000, 30));
   return first === history.snapshots[0] ? `more than ${text} ago` : `about ${text} ago`;
 }
@@ -121,9 +123,14 @@ class MapView {
     if (index === null || index === this.chosen || !this.cells[index]) return;
     this.chosen = index;
     this.draw();
+    this.tellSoon(HOVER_PAUSE);
+  }
+
+  tellSoon(pause) {
     clearTimeout(this.waiting);
+    const index = this.chosen;
     this.waiting = setTimeout(() => this.tell(index).catch((refusal) =>
-      show(this.details, element("p", { class: "refused" }, refusal.message))), HOVER_PAUSE);
+      show(this.details, element("p", { class: "refused" }, refusal.message))), pause);
   }
 
   // Tells what is at the chosen place, and why the objects there stay.
@@ -195,8 +202,13 @@ class MapView {
     const store = this.store.value;
     const map = await ask(`/data/map?store=${store}&after=${this.map?.time_ms ?? 0}`);
     if (!map.cells || store !== this.store.value) return;
+    const before = this.cells[this.chosen];
     this.map = map;
     this.cells = cellsOf(map);
+    const now = this.cells[this.chosen];
+    if (before && now && (before.state !== now.state || before.sequence !== now.sequence)) {
+      this.tellSoon(0);
+    }
     this.offerModes();
     this.about.textContent = summary(map, this.cells);
     show(this.holes, holesPart(map));

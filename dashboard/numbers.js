@@ -27,6 +27,11 @@ export function percent(share) {
   return `${(share * 100).toFixed(digits)} %`;
 }
 
+// Returns the number of requests for an object. foxy counts no further than 3.
+export function requestsUpTo3(count) {
+  return count === 3 ? "3 or more" : String(count ?? "");
+}
+
 // Returns a time that is given in microseconds.
 export function duration(microseconds) {
   if (!Number.isFinite(microseconds)) return "–";

@@ -1,7 +1,7 @@
 // The view of stored objects: a search by host and path, in memory or in a store.
 
-import { element, show, table } from "./elements.js";
-import { bytes, number, percent, span } from "./numbers.js";
+import { breakable, element, show, table } from "./elements.js";
+import { bytes, number, percent, requestsUpTo3, span } from "./numbers.js";
 import { ask } from "./server.js";
 
 // The search pauses after this number of objects.
@@ -12,8 +12,9 @@ function objectRow(object, now) {
   const left = object.expires_ms ? (object.expires_ms - now) / 1000 : null;
   const fresh = left === null ? "" : left > 0 ? span(left) : "stale";
   const kind = object.variant ? "variant" : object.partial ? "partial" : "";
-  return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` }, object.url), kind,
-    String(object.status ?? ""), bytes(object.length), age, fresh, object.uses ?? ""];
+  return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` },
+    breakable(object.url)), kind,
+    String(object.status ?? ""), bytes(object.length), age, fresh, requestsUpTo3(object.uses)];
 }
 
 export function objectsView() {
@@ -26,12 +27,12 @@ export function objectsView() {
   const progress = element("p", { role: "status" });
   const result = element("div");
   const more = element("button", { type: "button", hidden: true }, "Find more");
-  const state = { found: [], from: 0, run: 0, stores: "", unread: 0 };
+  const state = { found: [], from: 0, run: 0, stores: "", unread: 0, now: Date.now() };
   const draw = () => show(result, state.found.length > 0 && table("Stored objects", [
     { title: "URL", class: "url" }, { title: "kind" }, { title: "status" },
     { title: "size", number: true }, { title: "age", number: true },
     { title: "fresh for", number: true }, { title: "requests", number: true },
-  ], state.found.map((object) => objectRow(object, Date.now()))));
+  ], state.found.map((object) => objectRow(object, state.now))));
   const say = (share, isDone) => {
     const left = state.unread ? ` ${number(state.unread)} large records were skipped.` : "";
     progress.textContent = `${number(state.found.length)} objects found; `
@@ -77,11 +78,13 @@ export function objectsView() {
     title: "Objects",
     content: element("div", {}, form, progress, result, more),
     update(looks) {
-      const { stores } = looks.at(-1);
+      const { stores, now_ms: now } = looks.at(-1);
+      state.now = now;
       const names = stores.map((store) => store.folder).join("\n");
       if (names === state.stores) return;
       state.stores = names;
-      place.append(...stores.map((store, index) => [store, index])
+      const [memory] = place.options;
+      place.replaceChildren(memory, ...stores.map((store, index) => [store, index])
         .filter(([store]) => store.has_map)
         .map(([store, index]) => element("option", { value: String(index) }, store.folder)));
       if (stores.length > 0) place.value = place.options[place.options.length - 1].value;

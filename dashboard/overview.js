@@ -63,7 +63,7 @@ function setTiles(tiles, recent, all, look) {
     `${bytes(all.saved)} since foxy started`);
   tiles[4].set(duration(recent.cpuEach), `${percent(recent.cpuShare)} of one CPU`);
   tiles[5].set(bytes(look.resident_bytes),
-    `cached responses: ${bytes(look.memory.bytes)} of ${bytes(look.memory.limit)}`);
+    `cache: ${bytes(look.memory.bytes)} of ${bytes(look.memory.limit)}`);
   tiles[6].set(look.stores.length ? bytes(measure("live_bytes")) : "none",
     `of ${bytes(measure("capacity_bytes"))}; ${number(measure("records"))} records`);
   tiles[7].set(number(look.connections.open), `limit: ${number(look.connections.limit)}`);
@@ -110,7 +110,8 @@ export function overviewView() {
   const tiles = TILES.map(tile);
   const requests = new TimeChart("Requests by outcome", GROUPS, (value) => `${number(value)}/s`);
   const traffic = new TimeChart("Traffic", [{ name: "to clients", class: "memory" },
-    { name: "from origins", class: "fetched" }], (value) => `${bytes(value)}/s`, false);
+    { name: "from origins", class: "fetched" }], (value) => `${bytes(value)}/s`,
+  { stacks: false, base: 1024 });
   const [troubles, latencies, stores, errors] = [1, 2, 3, 4].map(() => element("div"));
   return {
     name: "overview",

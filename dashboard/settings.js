@@ -21,6 +21,7 @@ export function settingsView() {
   const result = element("div");
   let all = null;
   const draw = () => {
+    if (!all) return;
     const word = filter.value.trim().toLowerCase();
     const chosen = all.settings.filter((setting) =>
       (!changed.checked || setting.source !== "default")
@@ -29,10 +30,12 @@ export function settingsView() {
     const parts = chapters.map((chapter) => element("div", { class: "card quiet" },
       element("h3", {}, chapter), table(chapter, COLUMNS,
         chosen.filter((setting) => setting.chapter === chapter).map(row))));
-    const tables = [["Rules", all.rules], ["Origins", all.origins]].filter(([, list]) =>
-      list.length > 0).map(([title, list]) => element("div", { class: "card quiet" },
-      element("h3", {}, title), table(title, [{ title: "name" }, { title: "keys", class: "value" }],
-        list.map((one) => [one.name, element("code", {}, one.text)]))));
+    const fits = (one) => `${one.name} ${one.text}`.toLowerCase().includes(word);
+    const lists = [["Rules", all.rules.filter(fits)], ["Origins", all.origins.filter(fits)]];
+    const tables = lists.filter(([, list]) => list.length > 0).map(([title, list]) =>
+      element("div", { class: "card quiet" }, element("h3", {}, title),
+        table(title, [{ title: "name" }, { title: "keys", class: "value" }],
+          list.map((one) => [one.name, element("code", {}, one.text)]))));
     const file = all.file ? `Configuration file: ${all.file}.` : "foxy read no configuration file.";
     show(result, element("p", {}, `${file} ${chosen.length} settings are shown.`), parts, tables);
   };

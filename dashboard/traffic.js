@@ -1,6 +1,6 @@
 // The view of recent traffic: the top hosts, objects and clients, and sampled requests.
 
-import { bar, element, show, table } from "./elements.js";
+import { bar, breakable, element, show, table } from "./elements.js";
 import { bytes, clock, duration, number, percent } from "./numbers.js";
 import { classOf } from "./outcomes.js";
 
@@ -8,7 +8,7 @@ function topTable(caption, title, list, isUrl) {
   if (list.length === 0) return element("p", {}, "No requests since this page was opened.");
   const rows = list.map((one) => [
     isUrl ? element("a", { href: `#explain=${encodeURIComponent(one.name)}`,
-      "data-key": `top ${one.name}` }, one.name) : one.name,
+      "data-key": `top ${one.name}` }, breakable(one.name)) : one.name,
     bar(one.share, percent(one.share)), percent(one.hits / Math.max(one.requests - one.excess, 1)),
     bytes(one.bytes)]);
   return table(caption, [{ title, class: "url" }, { title: "share of requests" },
@@ -22,8 +22,8 @@ function requestTable(requests) {
       element("span", { class: `swatch ${classOf(one.outcome)}` }), one.outcome),
     String(one.status || "none"),
     duration(one.elapsed_us), bytes(one.bytes),
-    element("a", { href: `#explain=${encodeURIComponent(one.url)}`,
-      "data-key": `request ${one.end_ms} ${one.url}` }, `${one.method} ${one.url}`),
+    element("a", { href: `#explain=${encodeURIComponent(`${one.method} ${one.url}`)}`,
+      "data-key": `request ${one.end_ms} ${one.url}` }, `${one.method} `, breakable(one.url)),
     one.cut ? `${one.cache_status} (${one.cut})` : one.cache_status, one.client]);
   return table("Sampled requests, newest first", [{ title: "ended" }, { title: "outcome" },
     { title: "status" }, { title: "duration", number: true }, { title: "bytes", number: true },

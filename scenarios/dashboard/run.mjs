@@ -3,13 +3,14 @@
 // from `foxy store inspect`, or a purge does not work.
 //
 // usage: npm install && node run.mjs FOXY [FOLDER FOR PICTURES]
-// CHROMIUM names the browser, if it is not /usr/bin/chromium.
+// CHROMIUM names the browser, if it is not /usr/bin/chromium. DASHBOARD names a folder whose files
+// replace the dashboard's files in the program. So a change is tested without a build.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { chromium } from "playwright-core";
 import { Traffic, startFoxy, startOrigin } from "./traffic.mjs";
 
@@ -26,6 +27,18 @@ const faults = [];
 
 function check(holds, text) {
   if (!holds) faults.push(text);
+}
+
+// Opens an empty page.
+async function open(browser, options) {
+  const page = await browser.newPage(options);
+  if (!process.env.DASHBOARD) return page;
+  await page.route("**/dashboard/*", async (route) => {
+    const file = join(process.env.DASHBOARD, basename(new URL(route.request().url()).pathname));
+    const response = await route.fetch();
+    await route.fulfill(existsSync(file) ? { response, body: readFileSync(file) } : { response });
+  });
+  return page;
 }
 
 // Prepares a view, as a person would.
@@ -65,10 +78,9 @@ async function judge(page, name) {
 }
 
 async function visit(browser, admin, width, scheme) {
-  const context = await browser.newContext({
+  const page = await open(browser, {
     viewport: { width, height: HEIGHT }, colorScheme: scheme, bypassCSP: false,
   });
-  const page = await context.newPage();
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) {
       faults.push(`${width} ${scheme}: console: ${message.text()}`);
@@ -89,12 +101,12 @@ async function visit(browser, admin, width, scheme) {
     await judge(page, name);
     if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
   }
-  await context.close();
+  await page.close();
 }
 
 // Purges by keyboard alone.
 async function purge(browser, admin) {
-  const page = await browser.newPage();
+  const page = await open(browser);
   await page.goto(`${admin}/#purge`);
   await page.focus("#purge-value");
   await page.keyboard.type("http://shop.example/item/2");
@@ -110,7 +122,7 @@ async function purge(browser, admin) {
 async function unlock(browser, originPort) {
   const token = "a-word-of-many-letters";
   const locked = await startFoxy(foxy, join(folder, "locked"), originPort, { token });
-  const page = await browser.newPage();
+  const page = await open(browser);
   try {
     await page.goto(`${locked.admin}/`);
     for (const word of ["another-word-of-letters", token]) {
@@ -133,7 +145,7 @@ async function unlock(browser, originPort) {
 async function showOtherScheme(browser, originPort) {
   const other = await startFoxy(foxy, join(folder, "other"), originPort, { scheme: "buddy" });
   const traffic = new Traffic(other.proxy);
-  const page = await browser.newPage({ viewport: { width: WIDTHS[1], height: HEIGHT } });
+  const page = await open(browser, { viewport: { width: WIDTHS[1], height: HEIGHT } });
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) faults.push(`buddy: ${message.text()}`);
   });
