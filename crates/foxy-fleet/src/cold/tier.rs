@@ -102,7 +102,7 @@ impl RunningTier {
         Arc::clone(&self.store) as _
     }
 
-    /// Returns the state for metrics.
+    /// Returns the counters and sizes of the cold tier, for metrics.
     pub fn facts(&self) -> TierFacts {
         TierFacts(Arc::clone(&self.state))
     }

@@ -41,7 +41,7 @@ pub trait ColdStore: Send + Sync {
     fn patience(&self) -> Duration;
 }
 
-/// A purge list, and the number of its last purge that came before all records of a certain node.
+/// A purge list, and the number of the last purge in it that is older than every record of a node.
 pub struct EarlierPurges {
     /// The purge list.
     pub book: Arc<PurgeBook>,

@@ -124,7 +124,7 @@ pub fn quote(figure: &str, row: &str) -> Option<&'static Quote> {
     QUOTES.iter().find(|quote| quote.fits(figure, row))
 }
 
-/// Returns the quoted value of a row, for a chart.
+/// Returns the value that the paper gives for a row, for a chart.
 pub fn in_chart(figure: &str, row: &str) -> Option<Value> {
     let quote = quote(figure, row)?;
     let range = quote.value.as_ref()?;

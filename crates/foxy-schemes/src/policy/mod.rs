@@ -96,7 +96,7 @@ pub enum PolicyName {
 
 /// One row of the table of policies.
 pub struct PolicyRow {
-    /// Identifies the policy in code.
+    /// The policy as a value of the enum.
     pub name: PolicyName,
     /// Name of the policy as text, in settings and reports.
     pub text: &'static str,

@@ -53,7 +53,7 @@ const LEDGER: FileId = FileId(0);
 /// Name of the file in the store's folder that contains the snapshot (copy of the index).
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// Largest number of attempts of a disk operation that the opening of the store needs.
+/// Number of times that the opening of the store tries a disk operation before it fails.
 const MAX_ATTEMPTS: u8 = 3;
 
 /// Returns whether these storage schemes create a file or folder of this name in the store's

@@ -64,14 +64,14 @@ pub struct Front {
 }
 
 impl Front {
-    /// Listens on a free loopback port. The front (the side towards clients) allows only loopback
-    /// and private hosts, and has no limit on requests or time.
+    /// Listens on a free loopback port. The front (the side towards clients) forwards requests
+    /// only to loopback and private hosts, and has no limit on requests or time.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// Accepts clients on this listener. The front (the side towards clients) allows only loopback
-    /// and private hosts, and has no limit on requests or time.
+    /// Accepts clients on this listener. The front (the side towards clients) forwards requests
+    /// only to loopback and private hosts, and has no limit on requests or time.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,

@@ -143,7 +143,8 @@ impl TrialResult {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
-    /// Returns the duration in minutes. Returns NaN if the store failed to do too much of its work.
+    /// Returns the duration in minutes. Returns NaN if too many of the store's
+    /// operations failed.
     pub fn minutes(&self) -> f64 {
         self.seconds() / 60.0
     }

@@ -45,7 +45,7 @@ impl fmt::Display for NoCertificate {
             Self::Challenge(text) => {
                 write!(
                     f,
-                    "the authority did not get the expected answer at port 443 of the name ({text})"
+                    "the authority connected to port 443 of the name, and did not get the expected answer: {text}"
                 )
             }
             Self::Request(error) => write!(f, "{error}"),

@@ -34,8 +34,8 @@ settings! {
     transaction_log_size: given ByteSize = "transaction-log-size" flag "transaction-log-size",
         size(MIB, TIB), Fixed("256M");
 
-    /// Whether origins receive the id of a request in `X-Request-Id`. foxy keeps the id in this
-    /// field if the client is in `forwarded-from`, and otherwise makes an id.
+    /// Whether origins receive the id of a request in `X-Request-Id`. If a client in
+    /// `forwarded-from` sends an id in this field, foxy uses this id. Otherwise foxy makes an id.
     request_ids: given &'static str = "request-ids" flag "request-ids", choice(&[
         ("log", "only logs and error answers show ids"),
         ("send", "origins also receive ids"),

@@ -235,7 +235,7 @@ fn a_wrong_answer_to_the_challenge_is_reported_in_the_words_of_the_authority() {
     let _authority = scene.authority(elsewhere.address.port(), DAYS);
     let mut foxy = scene.foxy(&[]);
     foxy.report_containing(
-        "the authority did not get the expected answer at port 443 of the name (",
+        "the authority connected to port 443 of the name, and did not get the expected answer: ",
     );
     assert!(!scene.stored().exists());
 }
