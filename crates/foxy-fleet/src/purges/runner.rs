@@ -115,10 +115,11 @@ impl fmt::Debug for MemberList {
 }
 
 impl MemberList {
-    /// Replaces the names of all members of the fleet.
+    /// Replaces the list of the fleet's members.
     ///
     /// # Errors
-    /// Returns an error if the member's queue is full, or if the member has stopped.
+    /// Returns an error if the queue of this node's own member is full, or if that member has
+    /// stopped.
     pub fn set(&self, names: Vec<Box<str>>) -> Result<(), NotPurged> {
         self.0.try_send(Message::Members(names)).map_err(|error| match error {
             TrySendError::Full(_) => NotPurged::Busy,

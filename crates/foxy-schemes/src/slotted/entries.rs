@@ -24,7 +24,8 @@ pub struct SlotEntry {
     pub sequence: u64,
     /// Length of the record's head and body together, in bytes.
     pub content: u32,
-    /// The record's place on disk. Empty while the record waits in the buffer of its origin server.
+    /// The record's place on disk. Empty while the record waits in the write buffer that the store
+    /// has for the record's origin server.
     pub pieces: Pieces,
     /// The record itself, until its write has finished.
     pub in_memory: Option<Record>,

@@ -4,8 +4,9 @@
 //!
 //! A get never returns a wrong record, for these reasons:
 //!
-//! - Each record read from disk must have the expected stamp, key and checksum. The stamp of a page
-//!   names its place in the log and the opening of the store that wrote it.
+//! - Each record read from disk must have the expected stamp, key and checksum. Records lie in
+//!   pages. The stamp of a page states its place in the log, and during which opening of the store
+//!   it was written.
 //! - Before a new record replaces a record on disk, the journal stores a tombstone durably. The
 //!   tombstone marks all older records with the same tag (shortened key) as removed.
 //! - The index lists the records of a segment until the journal durably states that the segment is

@@ -98,9 +98,9 @@ pub struct World {
 pub struct Document {
     /// The part of the name that is equal for all documents of the run.
     pub world: World,
-    /// Type of the page or single document.
+    /// PolyMix content type of the page, or of a document that is requested without a page.
     pub container: Kind,
-    /// Number of the page or single document within its type.
+    /// Number of this page or document within its content type.
     pub number: u64,
     /// Number of the image in its page, from 1. It is 0 for the page itself.
     pub image: u32,

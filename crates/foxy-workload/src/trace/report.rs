@@ -141,7 +141,7 @@ pub struct ReadReport {
     pub lines: u64,
     /// Number of lines that became GET requests.
     pub gets: u64,
-    /// Number of lines that became requests with other methods.
+    /// Number of lines that became requests with a method other than GET.
     pub others: u64,
     /// The first lines that the reader could not parse.
     pub examples: Vec<Example>,

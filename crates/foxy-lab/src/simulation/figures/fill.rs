@@ -1,7 +1,7 @@
-//! Measures throughput while the cache fills, as a figure in appendix D of *Squid: The Definitive
-//! Guide* (paper 000 in docs/figures.md). A storage scheme with one file per object slows down. A
-//! scheme that appends to one file keeps its speed. Only the modelled disk limits the speed, all
-//! requests miss, and each store evicts by itself. The book gives no numbers.
+//! Repeats a figure in appendix D of *Squid: The Definitive Guide* (paper 000 in docs/figures.md):
+//! throughput while the cache fills. In the book, a storage scheme with one file per object slows
+//! down, and a scheme that appends to one file keeps its speed. The book gives no numbers. Here,
+//! only the modelled disk limits the speed, all requests miss, and each store evicts by itself.
 
 use super::Figure;
 use super::evidence::{disk_is_no_limit, fills};

@@ -25,7 +25,7 @@ settings! {
     credentials_file: optional PathBuf = "cold.credentials-file" flag "cold-credentials-file",
         File, Nothing("the role of the machine");
 
-    /// Time limit for a read. Afterwards the request counts as a miss.
+    /// Time limit to read a response from the cold store. After this time, the request is a miss.
     timeout: given Duration = "cold.timeout" flag "cold-timeout", span, Fixed("500ms");
 
     /// Price of 1,000 PUT or LIST requests, for the metric `foxy_cold_cost_total`.

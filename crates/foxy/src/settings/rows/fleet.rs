@@ -18,8 +18,8 @@ settings! {
     members: given Vec<String> = "fleet.members" flag "fleet-member",
         texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
 
-    /// URL of the Redis, Valkey or NATS server that orders the purges of all nodes, such as
-    /// `nats://HOST`. `rediss://` and `tls://` mean TLS.
+    /// URL of the Redis, Valkey or NATS server that puts the purges of all nodes into one sequence,
+    /// such as `nats://HOST`. `rediss://` and `tls://` mean TLS.
     engine: optional EngineUrl = "fleet.engine" flag "fleet-engine",
         Engine, Nothing("each node purges alone");
 
@@ -31,7 +31,8 @@ settings! {
     /// Addresses where other nodes connect.
     listen: given Vec<ListenAddress> = "fleet.listen" flag "fleet-listen", Listen, Fixed("off");
 
-    /// File in PEM with this node's certificate chain. Its DNS name is the node's name.
+    /// File in PEM with this node's certificate chain. The certificate's DNS name must be the
+    /// `fleet.node` name.
     certificate: optional PathBuf = "fleet.certificate" flag "fleet-certificate",
         File, Nothing("none; `fleet.node` needs this file");
 
