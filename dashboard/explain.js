@@ -36,8 +36,9 @@ export function explainView() {
     placeholder: "Accept-Language: de" });
   const result = element("div", { role: "status" });
   const explain = async () => {
+    method.value = method.value.trim().toUpperCase() || "GET";
     const query = [`url=${encodeURIComponent(url.value)}`,
-      `method=${encodeURIComponent(method.value || "GET")}`];
+      `method=${encodeURIComponent(method.value)}`];
     if (from.value) query.push(`from=${encodeURIComponent(from.value)}`);
     for (const line of fields.value.split("\n").filter((text) => text.trim())) {
       query.push(`field=${encodeURIComponent(line)}`);

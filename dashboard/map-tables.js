@@ -1,7 +1,7 @@
 // Tells in words what a map shows: sums, places, holes, segments and objects.
 
 import { breakable, element, table } from "./elements.js";
-import { bytes, number, percent, requestsUpTo3 } from "./numbers.js";
+import { bytes, counted, number, percent, requestsUpTo3 } from "./numbers.js";
 
 const MAX_ROWS = 200;
 const PART = "part of a larger response";
@@ -60,13 +60,13 @@ export function segmentTable(map, cells) {
 export function objectsTable(map, { records, live, copied }) {
   const url = { title: "URL", class: "url" };
   const size = { title: "bytes", number: true };
-  const shown = `${number(records.length)} are listed`;
+  const shown = `listed: ${number(records.length)}`;
   if (!map.is_log) {
-    return table(`${number(live)} objects; ${shown}`, [url, size],
+    return table(`${counted(live, "object")}; ${shown}`, [url, size],
       records.map((one) => [nameOf(one), bytes(one.bytes)]));
   }
-  const fates = `${number(live)} objects. Before eviction, foxy copies ${number(copied)} that were `
-    + "requested often enough for their size";
+  const fates = `${counted(live, "object")}. Before eviction, foxy copies ${number(copied)} with `
+    + "enough requests for the size";
   return table(`${fates}; ${shown}`, [url, size, { title: "requests", number: true },
     { title: "at eviction" }], records.map((one) => [nameOf(one), bytes(one.bytes),
     requestsUpTo3(one.uses), one.copied ? "copied" : "removed"]));

@@ -27,6 +27,11 @@ export function percent(share) {
   return `${(share * 100).toFixed(digits)} %`;
 }
 
+// Returns a number with a noun, in the singular or plural.
+export function counted(count, noun) {
+  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 // Returns the number of requests for an object. foxy counts no further than 3.
 export function requestsUpTo3(count) {
   return count === 3 ? "3 or more" : String(count ?? "");

@@ -1,7 +1,7 @@
 // The view of stored objects: a search by host and path, in memory or in a store.
 
 import { breakable, element, show, table } from "./elements.js";
-import { bytes, number, percent, requestsUpTo3, span } from "./numbers.js";
+import { bytes, counted, number, percent, requestsUpTo3, span } from "./numbers.js";
 import { ask } from "./server.js";
 
 // The search pauses after this number of objects.
@@ -34,8 +34,8 @@ export function objectsView() {
     { title: "fresh for", number: true }, { title: "requests", number: true },
   ], state.found.map((object) => objectRow(object, state.now))));
   const say = (share, isDone) => {
-    const left = state.unread ? ` ${number(state.unread)} large records were skipped.` : "";
-    progress.textContent = `${number(state.found.length)} objects found; `
+    const left = state.unread ? ` ${counted(state.unread, "large record")} skipped.` : "";
+    progress.textContent = `${counted(state.found.length, "object")} found; `
       + `${isDone ? "search complete" : `${percent(share)} searched`}.${left}`;
   };
   const search = async () => {
@@ -76,7 +76,9 @@ export function objectsView() {
   return {
     name: "objects",
     title: "Objects",
-    content: element("div", {}, form, progress, result, more),
+    content: element("div", {}, form, element("p", { class: "note" }, "The list contains purged "
+      + "objects until foxy replaces them. Follow a link to see whether a purge applies."),
+    progress, result, more),
     update(looks) {
       const { stores, now_ms: now } = looks.at(-1);
       state.now = now;

@@ -1,7 +1,7 @@
 // The view that purges stored responses, with a dry run before.
 
 import { element, show } from "./elements.js";
-import { number } from "./numbers.js";
+import { counted, number } from "./numbers.js";
 import { ask } from "./server.js";
 
 const KINDS = [
@@ -15,11 +15,12 @@ const KINDS = [
 export function purgeView() {
   const kind = element("select", { id: "purge-kind" },
     KINDS.map(([name, says]) => element("option", { value: name }, says)));
-  const value = element("input", { id: "purge-value", spellcheck: "false" });
+  const value = element("input", { id: "purge-value", spellcheck: "false", required: true });
   const hard = element("input", { id: "purge-hard", type: "checkbox" });
   const result = element("div", { role: "status" });
   const choose = () => {
     value.disabled = kind.value === "all";
+    show(result);
     value.placeholder = KINDS.find(([name]) => name === kind.value)[2];
   };
   kind.addEventListener("change", choose);
@@ -39,13 +40,14 @@ export function purgeView() {
     }
   };
   const dryRun = async () => {
+    if (!form.reportValidity()) return;
     try {
       const { objects } = await ask("/purge", { ...wanted(), "dry-run": true });
-      const memory = number(objects.memory);
       say(objects.disk === null
-        ? `This purge matches at least ${memory} responses: foxy counts those in memory, but `
-          + "cannot count all on disk."
-        : `This purge matches ${memory} responses in memory and ${number(objects.disk)} on disk.`,
+        ? `This purge matches at least ${counted(objects.memory, "response")}: foxy counts those `
+          + "in memory, but cannot count all on disk."
+        : `This purge matches ${counted(objects.memory, "response")} in memory and `
+          + `${number(objects.disk)} on disk.`,
       "done");
     } catch (refusal) {
       say(refusal.message, "refused");

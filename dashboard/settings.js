@@ -37,7 +37,7 @@ export function settingsView() {
         table(title, [{ title: "name" }, { title: "keys", class: "value" }],
           list.map((one) => [one.name, element("code", {}, one.text)]))));
     const file = all.file ? `Configuration file: ${all.file}.` : "foxy read no configuration file.";
-    show(result, element("p", {}, `${file} ${chosen.length} settings are shown.`), parts, tables);
+    show(result, element("p", {}, `${file} Settings shown: ${chosen.length}.`), parts, tables);
   };
   filter.addEventListener("input", draw);
   changed.addEventListener("change", draw);

@@ -79,7 +79,7 @@ function tierCards(tier) {
     element("ul", { class: "legend" }, SERIES.map((series) => element("li", {},
       element("span", { class: `swatch ${series.class}` }), series.name))),
     element("p", { class: "note" }, `Now: ${bytes(tier.capacity)} with ${tier.policy}. `
-      + `Sample: 1 of ${number(1 / tier.sampled)} keys.`),
+      + `Sample: ${tier.sampled === 1 ? "all" : `1 of ${number(1 / tier.sampled)}`} keys.`),
     pointTable(title, "times the present size", points, label));
   const policies = others.length > 0 && element("div", { class: "card quiet" },
     element("h3", {}, "Other policies"),
