@@ -105,7 +105,7 @@ impl SchemeSettings {
             format!("there is no setting `{name}`; use one of: {}", names.join(", "))
         })?;
         (row.set)(self, value.trim())
-            .map_err(|BadValue| format!("`{text}` does not fit; `{name}` accepts {}", row.values))
+            .map_err(|BadValue| format!("`{text}` is not valid; `{name}` accepts {}", row.values))
     }
 }
 

@@ -48,7 +48,9 @@ pub fn wait_until_ready(
     let workload = Workload::find("zipf").expect("it is one of ours").with_objects(|_| probe);
     let tls = match description.papers.as_ref().map(Papers::trust).transpose() {
         Ok(trust) => trust,
-        Err(error) => return failed(format!("{name}: no authority: {error}")),
+        Err(error) => {
+            return failed(format!("{name}: the certificate authority is unusable: {error}"));
+        }
     };
     let probe = LoadOptions {
         pace: Pace::Closed,

@@ -94,7 +94,7 @@ impl Up {
         }
         let usage = self.running.usage();
         let usage =
-            usage.ok_or_else(|| format!("{} ended before it was known what it used", self.name))?;
+            usage.ok_or_else(|| format!("{} ended before its CPU time was measured", self.name))?;
         let processor = usage.processor.saturating_sub(self.before);
         Ok(Used { name: self.name.clone(), processor, resident: usage.resident })
     }

@@ -113,7 +113,9 @@ impl Rewrite {
             Err(_) => regex.capture_names().flatten().any(|group| group == name),
         };
         if let Some(name) = groups_of(to).find(|name| !is_group(name)) {
-            return Err(format!("`{from}` has no group `{name}`; write `${{1}}` before letters"));
+            return Err(format!(
+                "`{from}` has no group `{name}`; if letters follow a group, write `${{1}}`"
+            ));
         }
         Ok(Self { from: regex, to: to.to_owned() })
     }

@@ -73,7 +73,9 @@ impl FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.len() > MAX_PATTERN_BYTES {
-            return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes; write several"));
+            return Err(format!(
+                "a pattern has at most {MAX_PATTERN_BYTES} bytes; write several patterns"
+            ));
         }
         let unusable =
             |error: globset::Error| format!("`{text}` is not a usable pattern: {}", error.kind());

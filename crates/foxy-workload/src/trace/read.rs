@@ -67,9 +67,9 @@ fn read_unpacked<R: Read>(
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::read(input, &mut builder, &mut report, progress),
         #[cfg(not(feature = "parquet"))]
-        Format::Parquet => {
-            Err(ReadError::NotParquet("only a foxy with the lab reads this format".into()))
-        }
+        Format::Parquet => Err(ReadError::NotParquet(
+            "only a foxy built with the feature lab reads this format".into(),
+        )),
         Format::OracleGeneral => {
             oracle_general::read(buffered(input), &mut builder, &mut report, progress)
         }

@@ -30,7 +30,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("init", matches)) => init(matches),
         Some(("show", matches)) => show(&folder(matches)),
-        _ => Err(Failure::Unusable("no command is given; `foxy ca --help` lists them".into())),
+        _ => Err(Failure::Unusable(
+            "no command is given; `foxy ca --help` lists the commands".into(),
+        )),
     }
 }
 

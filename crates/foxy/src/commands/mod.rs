@@ -117,7 +117,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         entries().find(|entry| (entry.command)().get_name() == name).map(|entry| (entry, matches))
     });
     let Some((entry, matches)) = entry else {
-        return Err(Failure::Unusable("no command is given; `foxy --help` lists them".into()));
+        return Err(Failure::Unusable(
+            "no command is given; `foxy --help` lists the commands".into(),
+        ));
     };
     (entry.run)(matches)
 }

@@ -36,7 +36,9 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((action, matches)) = matches.subcommand() else {
-        return Err(Failure::Unusable("no command is given; `foxy user --help` lists them".into()));
+        return Err(Failure::Unusable(
+            "no command is given; `foxy user --help` lists the commands".into(),
+        ));
     };
     let file = matches.get_one::<PathBuf>("file").expect("clap requires it");
     if action == "list" {

@@ -125,6 +125,7 @@ fn run_in(
         PreferredDevice::Blocking | PreferredDevice::Helper => Preference::Blocking,
     };
     let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
-    let (device, _) = opened.map_err(|error| format!("no thread for the disk: {error}"))?;
+    let (device, _) =
+        opened.map_err(|error| format!("cannot start a thread for the disk: {error}"))?;
     runs::run(plan, operations, Place::Real(device), watch).map_err(|error| error.to_string())
 }

@@ -139,7 +139,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         std::fs::read(path)
     };
     let bytes = bytes.map_err(|error| {
-        Failure::Unusable(format!("cannot read {}: {error}; name a file", path.display()))
+        Failure::Unusable(format!("cannot read {}: {error}; name a readable file", path.display()))
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -33,6 +33,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Some(("inspect", matches)) => inspect::run(matches),
         Some(("list", matches)) => list::run(matches),
         Some(("map", matches)) => map::run(matches),
-        _ => Err(Failure::Unusable("no command is given; `foxy store --help` lists them".into())),
+        _ => Err(Failure::Unusable(
+            "no command is given; `foxy store --help` lists the commands".into(),
+        )),
     }
 }

@@ -51,7 +51,7 @@ impl TryFrom<Values<UpstreamWord>> for UpstreamValue {
             return Ok(Self(Upstream::Origin(std::mem::take(name))));
         }
         if words.is_empty() {
-            return Err("`upstream` names nothing; write `direct`, or remove it");
+            return Err("`upstream` is empty; write `direct`, or remove `upstream`");
         }
         let mut ways = Ways::default();
         for word in words {

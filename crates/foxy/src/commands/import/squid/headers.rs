@@ -69,9 +69,9 @@ pub fn forwarded_for(import: &mut SquidImport<'_>, line: &SquidLine) -> Converte
             Ok(())
         }
         Some("off" | "truncate") => {
-            Err(ImportReason::NotNeeded("a forward proxy of foxy adds no such field".into()))
+            Err(ImportReason::NotNeeded("foxy as a forward proxy adds no such field".into()))
         }
-        _ => Err(ImportReason::Missing("a forward proxy of foxy adds no X-Forwarded-For".into())),
+        _ => Err(ImportReason::Missing("foxy as a forward proxy adds no X-Forwarded-For".into())),
     }
 }
 

@@ -87,7 +87,9 @@ fn transparent_port(
     let Some(mode) = mode else { return Ok(false) };
     let earlier = import.draft.value("transparent-mode").and_then(Value::as_str);
     if earlier.is_some_and(|earlier| earlier != mode) {
-        return Err(ImportReason::Missing("foxy has one `transparent-mode`".into()));
+        return Err(ImportReason::Missing(
+            "foxy has one `transparent-mode` for all listeners".into(),
+        ));
     }
     if address(text).ends_with(ADMIN_PORT) {
         import.draft.set("admin", NEW_ADMIN, &line.original);

@@ -27,7 +27,7 @@ pub fn access_log(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     let path = place.strip_prefix("daemon:").or_else(|| place.strip_prefix("stdio:"));
     let path = path.unwrap_or(place);
     if !path.starts_with('/') {
-        return Err(ImportReason::Missing("foxy logs to a file or to standard output".into()));
+        return Err(ImportReason::Missing("foxy logs only to a file or to standard output".into()));
     }
     if import.draft.value("access-log").is_some() {
         return Err(ImportReason::Missing("foxy has one access log".into()));
