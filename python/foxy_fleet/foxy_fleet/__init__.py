@@ -1,0 +1,1 @@
+"""Predictions for fleets of foxy that are too large for a test."""
