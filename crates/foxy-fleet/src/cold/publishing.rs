@@ -45,7 +45,7 @@ impl<'a> Publisher<'a> {
         Self { state, remote, version, seen, failures: 0, write_after }
     }
 
-    /// Runs until `done`. Then writes the last manifest.
+    /// Runs until `done`. Then writes a last manifest if something has changed.
     pub async fn run(mut self, done: watch::Receiver<bool>) {
         let (mut look_at, mut failures) = (Instant::now(), 0);
         loop {

@@ -67,7 +67,9 @@ impl fmt::Display for BadUserLine {
             Self::NoColon => "has no colon; `foxy user add FILE NAME` writes a line",
             Self::Name => "has no valid name; a name has up to 128 bytes without colons",
             Self::Hash => "has no valid hash; `foxy user add FILE NAME` writes a line",
-            Self::Repeated => "repeats an earlier line; remove one of the lines",
+            Self::Repeated => {
+                "has the name or token of an earlier line; remove one of the two lines"
+            }
         })
     }
 }

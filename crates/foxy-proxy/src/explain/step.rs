@@ -16,7 +16,7 @@ use foxy_rules::operator::Tried;
 use std::fmt;
 use std::sync::Arc;
 
-/// The result of one rule.
+/// A step of an explanation: the result of a rule, or a fact about the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A rule of the operator, and whether it matches.

@@ -61,8 +61,8 @@ fn valid(field: &[u8]) -> Option<&str> {
     std::str::from_utf8(field).ok().filter(|_| is_valid)
 }
 
-/// Returns the facts for which the client asks. If the client wants an answer, removes the field
-/// `Foxy-Explain`, so that no origin receives it.
+/// Returns the facts for which a client that may purge asks. If the client asks for times beside the
+/// usual answer, removes the field `Foxy-Explain`, so that no origin receives it.
 fn asked(worker: &Worker, head: &mut RequestHead, peer: SocketAddr) -> Asked {
     let Some(field) = head.headers.get(EXPLAIN) else { return Asked::Nothing };
     let is_timing = field == b"timing";

@@ -10,7 +10,8 @@ pub enum Phase {
     Opening,
     ReadingJournal,
     ReadingCheckpoint,
-    /// The store switches the forget journal to its other half, and makes this opening durable.
+    /// The store switches the forget journal to its other half. Then its superblock durably counts
+    /// this opening of the store.
     Switching,
     /// The store makes the superblock of an empty store durable.
     Formatting,

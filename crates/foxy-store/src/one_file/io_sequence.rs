@@ -1,4 +1,5 @@
-//! Runs a list of writes and syncs in a fixed order, one after another. Also tracks failed syncs.
+//! A list of writes and syncs, which the caller executes in a fixed order, one after another. Also
+//! counts failed syncs: if another sync fails while a sync is in flight, both count as failed.
 
 use crate::one_file::superblock::Superblock;
 use foxy_device::{IoBuffer, IoError};

@@ -189,7 +189,7 @@ pub struct LeapReport {
     pub elapsed: Duration,
     /// The CPU time of the thread that sends the requests.
     pub generator: Duration,
-    /// Whether connections were reused.
+    /// Setting of the run: whether copies of requests reuse connections to proxies and origin.
     pub connections: Connections,
     /// For each path, the header fields that its server changes in every answer. LEAP does not
     /// compare their values.

@@ -42,8 +42,8 @@ struct SquidImport<'f> {
     acls: SquidAcls,
     http_access: Vec<AccessLine>,
     cache_access: Vec<AccessLine>,
-    /// The last line of each list of `allow` and `deny` lines for which this struct has no other
-    /// field.
+    /// The last line of each list of `allow` and `deny` lines whose denials foxy cannot express
+    /// ([`Handling::Denials`]).
     last_denials: HashMap<String, SquidLine>,
     listeners: SquidListeners,
     pools: DelayPools,
