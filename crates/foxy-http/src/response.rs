@@ -33,7 +33,7 @@ pub enum ResponseEvent {
 pub enum NotReusable {
     /// A response has not arrived completely, or the stream had an error.
     Unfinished,
-    /// The connection closes after the last response.
+    /// The last response ends the use of the connection, for this reason.
     Closing(CloseReason),
     /// The server sent bytes after the last response that belong to no request (RFC 9112 §9.2).
     ExtraBytes,

@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Number of half octaves (factors of √2 in size) in a step. A step is a factor of four in size.
 /// For each step below the mean size, a small record starts with one more use. For each step above
-/// the mean size, a large record needs one more use to be copied.
+/// twice the mean size, a large record needs one more use to be copied.
 const STEP_HALF_OCTAVES: i32 = 4;
 
 /// A record is heavy if its size is at least this many half octaves above the mean. Two half

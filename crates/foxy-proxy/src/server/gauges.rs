@@ -22,7 +22,7 @@ pub struct Gauges {
 /// The finished requests with the same outcome.
 #[derive(Clone, Debug)]
 pub struct OutcomeMetrics {
-    /// How the requests ended.
+    /// The outcome that these requests share, such as a memory hit.
     pub outcome: RequestOutcome,
     /// Number of requests in each class of [`CLASSES`].
     pub classes: [u64; CLASSES.len()],

@@ -40,7 +40,7 @@ pub struct JournalContent {
     pub blocks: u32,
 }
 
-/// The fields in the header of every journal block.
+/// The header fields that all journal blocks of a write share.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStamp {
     pub generation: u64,

@@ -133,7 +133,9 @@ fn report(news: FleetNews) {
 const fn why(cause: ValidateCause) -> &'static str {
     match cause {
         ValidateCause::NewChain => "the fleet's engine lost entries of the purge log",
-        ValidateCause::Missed => "this node has not read the whole purge log",
+        ValidateCause::Missed => {
+            "entries left the purge log before this node read them, or this node is new"
+        }
         ValidateCause::NoProof => {
             "the fleet's engine restarted, and a node that may know lost purges does not answer"
         }

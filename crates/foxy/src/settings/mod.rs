@@ -124,8 +124,8 @@ pub fn load_text(path: &Path, content: &str, machine: &Machine) -> Result<Loaded
     Ok(Loaded { settings, file: None, warnings: Vec::new(), written })
 }
 
-/// Returns the mistakes in a part of a configuration file, or `None`. Does not report missing
-/// settings.
+/// Returns the message of the first mistake in a part of a configuration file, or `None`. Does not
+/// report missing settings.
 pub fn mistakes(part: &str) -> Option<String> {
     let mut written = Written::default();
     let read = file::read(Path::new(""), part, &mut written);

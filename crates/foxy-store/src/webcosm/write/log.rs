@@ -133,8 +133,8 @@ impl Log {
         Segment { log: self.name, sequence }
     }
 
-    /// Returns the number of the oldest segment that remains after all `leaving` segments are
-    /// discarded.
+    /// Returns the number of the oldest segment that remains after the segments in the queue
+    /// `leaving` are discarded.
     pub fn next_tail(&self) -> Sequence {
         self.tail + u32::try_from(self.leaving.len()).expect("there are fewer segments")
     }

@@ -52,13 +52,12 @@ impl fmt::Display for ForgottenReason {
     }
 }
 
-/// Position of a store among all stores, as a hash that `foxy_proxy::cache::purge::journal::place`
-/// computes.
+/// Hashes of a store's position among all stores, from `foxy_proxy::cache::purge::journal::place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPlace {
-    /// Position of a store while all stores are in use.
+    /// Hash that the store's purge list records while all stores are in use.
     pub complete: u64,
-    /// Position of the store among the remaining stores while another store is out of use.
+    /// Hash that the store's purge list records while another store is out of use.
     pub reduced: u64,
 }
 

@@ -75,7 +75,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[[rule]]\nthen = { upstream = [\"origin:a\", \"direct\"] }",
-        "`upstream` may name one origin only",
+        "`origin:NAME` must be the only value of `upstream`; remove the others",
     ),
     ("[[rule]]\nthen = { upstream = [] }", "`upstream` names nothing"),
     (

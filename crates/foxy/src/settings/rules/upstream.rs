@@ -61,7 +61,11 @@ impl TryFrom<Values<UpstreamWord>> for UpstreamValue {
                 UpstreamWord::Parent(parent) => {
                     ways.parents.push((parent.host().to_owned(), parent.port()));
                 }
-                UpstreamWord::Origin(_) => return Err("`upstream` may name one origin only"),
+                UpstreamWord::Origin(_) => {
+                    return Err(
+                        "`origin:NAME` must be the only value of `upstream`; remove the others",
+                    );
+                }
             }
         }
         Ok(Self(Upstream::Ways(Arc::new(ways))))
