@@ -1,6 +1,6 @@
 // Drives each view of foxy's dashboard with Chromium, with traffic running: at three widths, light
-// and dark. Fails if the console shows an error, axe finds a serious fault, the map at rest differs
-// from `foxy store inspect`, or a purge does not work.
+// and dark. Fails if the console shows an error, axe finds a serious fault, a purge does not work,
+// or the last live map or the map at rest differs from `foxy store inspect`.
 //
 // usage: npm install && node run.mjs FOXY [FOLDER FOR PICTURES]
 // CHROMIUM names the browser, if it is not /usr/bin/chromium. DASHBOARD names a folder whose files
@@ -172,17 +172,34 @@ async function showOtherScheme(browser, originPort) {
   return other.store;
 }
 
-function compareAtRest(store) {
-  const read = (command) =>
-    JSON.parse(execFileSync(foxy, ["store", command, store, "--json"], { maxBuffer: 1 << 28 }));
-  const [inspected, mapped] = [read("inspect").stores[0], read("map").stores[0]];
-  check(inspected.segments.length === mapped.cells.length, "the map has other segments");
+// Returns the live map, once it no longer changes.
+async function lastMap(admin) {
+  let earlier = null;
+  for (let tries = 0; tries < 60; tries += 1) {
+    const map = await (await fetch(`${admin}/data/map?store=0`)).json();
+    if (map.cells && map.time_ms !== earlier?.time_ms) {
+      if (JSON.stringify(map.cells) === JSON.stringify(earlier?.cells)) return map;
+      earlier = map;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  faults.push("the live map still changes a minute after the last request");
+  return earlier;
+}
+
+function read(command, store) {
+  const json = execFileSync(foxy, ["store", command, store, "--json"], { maxBuffer: 1 << 28 });
+  return JSON.parse(json).stores[0];
+}
+
+function compare(name, mapped, inspected) {
+  check(inspected.segments.length === mapped.cells.length, `${name}: the map has other segments`);
   inspected.segments.forEach((segment, index) => {
     const [slot, state, , sequence, , , records] = mapped.cells[index];
     const isSame = slot === segment.segment && (sequence ?? null) === (segment.number ?? null)
       && records === segment.live_records
       && (mapped.states[state] === "free") === (segment.state === "free");
-    check(isSame, `segment ${slot}: the map differs from inspect`);
+    check(isSame, `${name}: segment ${slot}: the map differs from inspect`);
   });
   return mapped.cells.length;
 }
@@ -201,10 +218,13 @@ try {
   await purge(browser, running.admin);
   await unlock(browser, origin.port);
   traffic.stop();
+  const live = await lastMap(running.admin);
   await running.stop();
+  console.log(`${compare("live", live, read("inspect", running.store))} live segments compared`);
   const other = await showOtherScheme(browser, origin.port);
   for (const [name, store] of [["at-rest", running.store], ["at-rest-buddy", other]]) {
-    console.log(`${compareAtRest(store)} segments compared`);
+    const count = compare(name, read("map", store), read("inspect", store));
+    console.log(`${count} segments compared`);
     const file = join(folder, `${name}.html`);
     execFileSync(foxy, ["store", "map", store, "--html", file]);
     const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
