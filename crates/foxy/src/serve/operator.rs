@@ -94,7 +94,7 @@ impl Operator {
         let renewed = running.certificates.as_ref().and_then(ReloadableTls::renew);
         report_certificates(renewed, "the files have changed");
         let Some(fleet) = &running.fleet else { return };
-        report_certificates(fleet.renew(), "the files have changed, for the fleet");
+        report_certificates(fleet.renew(), "the files of the fleet have changed");
         fleet.tick();
         fleet.compare(&self.parts.reloader.rules_and_origins());
     }
