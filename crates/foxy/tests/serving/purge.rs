@@ -84,6 +84,10 @@ fn a_dry_run_counts_responses_and_names_what_means_nothing() {
     let said = purged(&foxy, &["--prefix", &prefix, "--dry-run"]);
     let expected = "at least 2, in memory; foxy cannot count further ones on disk\n";
     assert_eq!(said, format!("responses to purge: {expected}"));
+    for site in ["127.0.0.1", "http://127.0.0.1", &origin.url("")] {
+        let said = purged(&foxy, &["--site", site.trim_end_matches('/'), "--dry-run"]);
+        assert!(said.starts_with("responses to purge: at least 3, in memory"), "{site}: {said}");
+    }
     let names = [&urls[2], &urls[2], &origin.url("typo"), "--json"];
     let said = purged(&foxy, &[&names[..], &["--dry-run"]].concat());
     let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");

@@ -236,7 +236,7 @@ impl Scope {
         let url = url_of(&stored.key);
         match self {
             Self::All => true,
-            Self::Site(site) => site_of(url) == site,
+            Self::Site(site) => [site_of(url), host_of(url)].contains(&site),
             Self::Url { key, .. } => Key::of(url) == key,
             Self::Tag(tag) => tags(&stored.head.headers).any(|found| found == tag),
             Self::Prefix { length, hash, .. } => {
