@@ -77,7 +77,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "[[rule]]\nthen = { upstream = [\"origin:a\", \"direct\"] }",
         "`origin:NAME` must be the only value of `upstream`; remove the others",
     ),
-    ("[[rule]]\nthen = { upstream = [] }", "`upstream` names nothing"),
+    ("[[rule]]\nthen = { upstream = [] }", "`upstream` is empty; write `direct`"),
     (
         "[[rule]]\nwhen = { user = \"a\" }\nthen = { upstream = \"direct\" }",
         "remove these conditions or add `bypass = true`",
