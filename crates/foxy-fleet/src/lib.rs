@@ -1,10 +1,11 @@
 //! Several foxy nodes that share one cache. Each cache key has an *owner*: the node that fetches
-//! and stores the key's responses. Only the engines `purges::nats` and `purges::redis`, and `cold`,
-//! do IO. Only `purges::runner` and `cold` have threads.
+//! and stores the key's responses. Only the engines `purges::nats` and `purges::redis`, `cold` and
+//! `found` do IO. Only `purges::runner` and `cold` have threads.
 //!
 //! - `nodes` tells the proxy which node to ask, and which nodes are lost or busy.
 //!   `node_table` has their numbers while the list of members changes.
 //! - `member` has the nodes of a fleet as the operator lists them.
+//! - `found` finds the members by DNS.
 //! - `joining` tells how much of its keys a node takes while it joins or leaves.
 //! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
 //! - `times` measures how fast nodes answer, and `rates` how often nodes ask for each key.
@@ -13,6 +14,7 @@
 
 #[cfg(feature = "cold")]
 pub mod cold;
+pub mod found;
 mod joining;
 pub mod member;
 mod node_table;

@@ -26,6 +26,7 @@ mod tunnel;
 
 pub use address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 pub use address::name_resolver::{NameResolver, ResolverUnusable};
+pub use address::records::ServiceRecord;
 pub use address::resolve::{Addresses, MakeResolver, Resolve};
 pub use client::{OpenTunnel, UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;

@@ -104,14 +104,22 @@ fn text(status: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Returns lines with the hit ratios of this node and of the owners, and with the counts of purges.
+/// Returns lines with the source of the members, the hit ratios of this node and of the owners, and
+/// the counts of purges.
 fn summary(status: &Value) -> String {
     let percent = |key: &str| {
         let ratio = status[key].as_f64();
         ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))
     };
     let (here, owners) = (percent("hit_ratio_here"), percent("hit_ratio_at_owners"));
-    let hits = format!("\nhits                     {here} here, {owners} at owners");
+    let source = &status["members_from"];
+    let source = match (source["dns"].as_str(), source["failure"].as_str()) {
+        (Some(dns), None) => format!("DNS, {dns}"),
+        (Some(dns), Some(why)) => format!("DNS, {dns}; the last look-up failed: {why}"),
+        (None, _) => "fleet.members".to_owned(),
+    };
+    let source = format!("\nmembers from             {source}");
+    let hits = format!("{source}\nhits                     {here} here, {owners} at owners");
     let purges = &status["purges"];
     let (Some(count), Some(failed)) = (purges["acknowledged"].as_u64(), purges["failed"].as_u64())
     else {
@@ -138,6 +146,7 @@ mod tests {
         let status = json!({
             "nodes": [node("a", true, false), node("b", false, true), node("c", false, false)],
             "counters": { "fleet_requests": 12 },
+            "members_from": { "dns": "a.test:1", "failure": "no answer" },
             "hit_ratio_here": 0.5,
             "hit_ratio_at_owners": null,
             "purges": { "acknowledged": 4, "failed": 1, "mean_seconds": 0.008, "lag": 2,
@@ -153,6 +162,7 @@ mod tests {
         assert!(text.contains("differs  50 %"), "{text}");
         assert!(text.contains(" 1.2 s\n") && text.contains(" 0.5 s\n"), "{text}");
         assert!(text.contains("50 % here, - at owners"), "{text}");
+        assert!(text.contains("DNS, a.test:1; the last look-up failed: no answer"), "{text}");
         let purges = "4 acknowledged in 8.0 ms on average, 1 failed, lag 2";
         assert!(text.contains(purges), "{text}");
         assert!(text.ends_with("fleet_requests           12"), "{text}");

@@ -90,7 +90,7 @@ fn serve(
     let addresses = admin.iter().flat_map(|shared| &shared.sockets).filter_map(address_of);
     let own: Vec<_> = addresses.flat_map(|address| address.sockets()).collect();
     let extra = Extra { own: own.clone(), predecessor: predecessor.clone(), ..Extra::default() };
-    let running = opening::open(settings, proxy, extra)?;
+    let running = opening::open(&fleet::with_found_members(settings), proxy, extra)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;

@@ -16,9 +16,13 @@ pub const TOKEN: &str = "the-word-of-the-fleet";
 
 pub struct Fleet {
     folder: TempDir,
-    engine: String,
+    engine: Option<String>,
     pub ground: Arc<Ground>,
     more: Vec<String>,
+    /// Whether the configurations list the members.
+    is_listed: bool,
+    /// The port for other nodes, if the nodes have their addresses as names.
+    port: Option<u16>,
     pub nodes: Vec<Option<Foxy>>,
 }
 
@@ -30,14 +34,42 @@ impl Fleet {
 
     /// Starts three nodes with this URL of the engine and with more arguments.
     pub fn start_with(ground: Arc<Ground>, engine: String, more: &[&str]) -> Self {
+        let fleet = Self::begin_all(ground, Some(engine), more);
+        fleet.wait_for_leases();
+        fleet
+    }
+
+    fn begin_all(ground: Arc<Ground>, engine: Option<String>, more: &[&str]) -> Self {
+        let mut fleet = Self::new(ground, engine, more);
+        (0..NAMES.len()).for_each(|node| fleet.begin(node));
+        fleet
+    }
+
+    /// Prepares nodes on loopback whose configurations list no members.
+    pub fn unlisted(engine: Option<String>, more: &[&str]) -> Self {
+        Self { is_listed: false, ..Self::new(Arc::new(Ground::loopback()), engine, more) }
+    }
+
+    /// Prepares nodes at 127.0.0.2 and so on. Their names are their addresses with hyphens.
+    pub fn at_addresses(port: u16, more: &[&str]) -> Self {
+        Self { port: Some(port), ..Self::unlisted(None, more) }
+    }
+
+    fn new(ground: Arc<Ground>, engine: Option<String>, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         write_certificates(folder.path());
         let more = more.iter().map(|&word| word.to_owned()).collect();
         let nodes = NAMES.map(|_| None).into_iter().collect();
-        let mut fleet = Self { folder, engine, ground, more, nodes };
-        (0..NAMES.len()).for_each(|node| fleet.begin(node));
-        fleet.wait_for_leases();
-        fleet
+        Self { folder, engine, ground, more, is_listed: true, port: None, nodes }
+    }
+
+    /// Returns the name of a node, and its address for other nodes.
+    fn identity(&self, number: usize) -> (String, String) {
+        let last = number + 2;
+        match self.port {
+            Some(port) => (format!("127-0-0-{last}"), format!("127.0.0.{last}:{port}")),
+            None => (NAMES[number].to_owned(), self.ground.peer(number)),
+        }
     }
 
     /// Starts a node, which need not have a lease yet.
@@ -49,12 +81,13 @@ impl Fleet {
     pub fn begin_with(&mut self, number: usize, heavier: Option<usize>) {
         let (folder, ground) = (self.folder.path(), &self.ground);
         let file = |name: &str| folder.join(name).display().to_string();
-        let name = NAMES[number];
+        let (name, peer) = self.identity(number);
         let (certificate, key) = (file(&format!("{name}.pem")), file(&format!("{name}.key")));
         let (authority, token) = (file("ca.pem"), file("token"));
-        let (proxy, admin, peer) =
-            (ground.proxy(number), ground.admin(number), ground.peer(number));
-        let mut more = vec!["--fleet-node", name, "--fleet-engine", &self.engine];
+        let (proxy, admin) = (ground.proxy(number), ground.admin(number));
+        let mut more = vec!["--fleet-node", &name];
+        let engine = self.engine.as_deref();
+        more.extend(engine.into_iter().flat_map(|engine| ["--fleet-engine", engine]));
         more.extend(["--fleet-certificate", &certificate, "--fleet-key", &key]);
         more.extend(["--fleet-ca", &authority, "--fleet-listen", &peer]);
         more.extend(["--purge-from", "127.0.0.0/8", "--purge-from", "10.90.0.0/16"]);
@@ -67,9 +100,11 @@ impl Fleet {
         more.extend(["--fleet-ramp", "0s"]);
         more.extend(self.more.iter().map(String::as_str));
         let configuration = file(&format!("{name}.toml"));
-        self.write_members(number, &[0, 1, 2], heavier);
-        more.extend(["--config", &configuration]);
-        let start = command(&folder.join(name), &more);
+        if self.is_listed {
+            self.write_members(number, &[0, 1, 2], heavier);
+            more.extend(["--config", &configuration]);
+        }
+        let start = command(&folder.join(&name), &more);
         self.nodes[number] = Some(Foxy::ready(ground.command(number, start)));
     }
 
@@ -176,7 +211,7 @@ fn write_certificates(folder: &Path) {
     std::fs::write(folder.join("ca.pem"), authority.pem()).expect("written");
     write_secret(&folder.join("token"), TOKEN);
     let issuer = Issuer::new(params, key);
-    for name in NAMES {
+    for name in NAMES.into_iter().chain(["127-0-0-2", "127-0-0-3"]) {
         let key = KeyPair::generate().expect("a key");
         let names = vec![name.to_owned(), "127.0.0.1".to_owned()];
         let params = CertificateParams::new(names).expect("sound");

@@ -8,12 +8,14 @@
 
 mod checker;
 mod differences;
+mod discovery;
 mod engine;
 mod engine_password;
 mod faulty;
 mod fleet;
 mod ground;
 mod members;
+mod name_server;
 mod nats;
 mod plan;
 mod random_run;

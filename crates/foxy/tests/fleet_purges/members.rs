@@ -12,9 +12,14 @@ on_each_engine!(
     a_drained_node_gives_its_keys_and_responses_to_the_others,
 );
 
-fn names(fleet: &Fleet) -> Vec<String> {
-    let body = fleet.node(0).admin("/data/fleet").body;
-    let status: Value = serde_json::from_str(&body).expect("JSON");
+/// Returns the state of the fleet, as a node shows it.
+pub fn status(fleet: &Fleet, node: usize) -> Value {
+    serde_json::from_str(&fleet.node(node).admin("/data/fleet").body).expect("JSON")
+}
+
+/// Returns the names of all members, as a node shows them.
+pub fn names(fleet: &Fleet, node: usize) -> Vec<String> {
+    let status = status(fleet, node);
     let nodes = status["nodes"].as_array().expect("nodes");
     nodes.iter().map(|node| node["name"].as_str().expect("a name").to_owned()).collect()
 }
@@ -34,7 +39,7 @@ fn a_node_leaves_and_joins_without_a_restart_of_others_and_no_answer_is_stale(en
         }
     };
     fleet.reload_members(0, &[0, 1], "applied 1 change");
-    assert_eq!(names(&fleet), ["a", "b"]);
+    assert_eq!(names(&fleet, 0), ["a", "b"]);
     // The third node still serves with its lease, and has another list. Purges wait for it.
     check(&fleet, 0);
     fleet.kill(2);
@@ -46,7 +51,7 @@ fn a_node_leaves_and_joins_without_a_restart_of_others_and_no_answer_is_stale(en
     fleet.reload_members(1, &[0, 1, 2], "applied 1 change");
     fleet.begin(2);
     fleet.wait_for_leases();
-    assert_eq!(names(&fleet), ["a", "b", "c"]);
+    assert_eq!(names(&fleet, 0), ["a", "b", "c"]);
     urls.iter().for_each(|url| fleet.warm(url));
     check(&fleet, 2);
     assert!(fleet.node(1).metric::<u64>("foxy_proxy_fleet_requests_total") > 0);

@@ -2,4 +2,5 @@
 
 pub(crate) mod destination;
 pub(crate) mod name_resolver;
+pub(crate) mod records;
 pub(crate) mod resolve;

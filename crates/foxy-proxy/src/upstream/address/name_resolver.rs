@@ -89,6 +89,10 @@ impl NameResolver {
             if each.is_empty() { vec![resolver(&[]).map_err(ResolverUnusable)?] } else { each };
         Ok(Self { resolvers, known: Rc::new(KnownNames::new(hosts)) })
     }
+
+    pub(super) fn resolvers(&self) -> &[TokioResolver] {
+        &self.resolvers
+    }
 }
 
 fn asked_at(server: SocketAddr) -> NameServerConfig {
@@ -139,7 +143,7 @@ impl Resolve for NameResolver {
     }
 }
 
-fn reason(error: &NetError) -> ResolveError {
+pub(super) fn reason(error: &NetError) -> ResolveError {
     match error {
         NetError::Timeout => ResolveError::TimedOut,
         NetError::Busy => ResolveError::TooManyLookups,

@@ -6,10 +6,14 @@ mod absent;
 #[cfg(feature = "fleet")]
 mod certificates;
 #[cfg(feature = "fleet")]
+mod discovery;
+#[cfg(feature = "fleet")]
 mod open;
 
 #[cfg(not(feature = "fleet"))]
-pub use absent::{NoFleet as FleetView, open};
+pub use absent::{NoFleet as FleetView, open, with_found_members};
+#[cfg(feature = "fleet")]
+pub use discovery::with_found_members;
 #[cfg(feature = "fleet")]
 pub use open::{FleetView, open};
 
@@ -44,13 +48,14 @@ pub fn join(
     settings: &Settings,
     purges: &FleetPurges,
 ) -> Result<Option<FleetView>, Failure> {
-    let Some(OpenFleet { link, tls, cache_name, view }) = open(settings, Some(purges))? else {
+    let Some(OpenFleet { link, tls, cache_name, mut view }) = open(settings, Some(purges))? else {
         return Ok(None);
     };
     of_proxy.listen_nodes = listen;
     of_proxy.upstream.fleet = Some(link);
     of_proxy.node_tls = Some(tls);
     of_proxy.cache_name = cache_name;
+    view.discover(settings)?;
     if !is_successor {
         view.join(settings);
     }
@@ -73,6 +78,7 @@ pub fn as_json(view: Option<&FleetView>, purges: &FleetPurgeFacts, proxy: &Gauge
     let asked = proxy.count(Counter::FleetRequests);
     json!({
         "nodes": view.map(FleetView::as_json),
+        "members_from": view.and_then(FleetView::members_from),
         "counters": counters,
         "purges": purges.as_json(),
         "hit_ratio_here": ratio(hits, cacheable),

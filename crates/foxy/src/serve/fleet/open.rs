@@ -3,6 +3,7 @@
 
 use super::OpenFleet;
 use super::certificates::{FleetCertificates, OpenCertificates};
+use super::discovery::Discovery;
 use crate::failure::Failure;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::serve::fleet_purges::{FleetPurgeFacts, FleetPurges};
@@ -12,6 +13,7 @@ use crate::terminal::{self, Level};
 use foxy_base::clock;
 use foxy_fleet::purges::runner::MemberList;
 use foxy_fleet::{JoinTerms, NodeStatus, Nodes};
+use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::live::Live;
 use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::upstream::FleetLink;
@@ -27,6 +29,8 @@ pub struct FleetView {
     list: Option<MemberList>,
     /// The state of the fleet's purges.
     purges: FleetPurgeFacts,
+    /// The search for members by DNS, if the settings list no members.
+    discovery: Option<Arc<Discovery>>,
 }
 
 /// Reads the files of the fleet. Changes of the members also reach `purges`. Returns `None` if the
@@ -51,7 +55,7 @@ pub fn open(
     let link = FleetLink { fleet: Arc::clone(&nodes) as _, tls: link_tls };
     let (list, facts) = (purges.and_then(FleetPurges::list), purges.map(FleetPurges::facts));
     let (certificates, purges) = (Arc::new(certificates), facts.unwrap_or_default());
-    let view = FleetView { nodes, certificates, list, purges };
+    let view = FleetView { nodes, certificates, list, purges, discovery: None };
     Ok(Some(OpenFleet { link, tls, cache_name, view }))
 }
 
@@ -81,24 +85,48 @@ impl FleetView {
         self.nodes.leave(is_leaving, clock::monotonic());
     }
 
+    /// Starts to look up the members by DNS, if the settings name DNS records.
+    pub fn discover(&mut self, settings: &Settings) -> Result<(), Failure> {
+        self.discovery = Discovery::start(settings)?.map(Arc::new);
+        Ok(())
+    }
+
+    /// Returns the DNS records of the members as JSON. `None` if the settings list the members.
+    pub fn members_from(&self) -> Option<Value> {
+        self.discovery.as_ref().map(|discovery| discovery.as_json())
+    }
+
     /// Takes over more keys if this node is joining the fleet and the next step is due. The first
-    /// step waits for the node's lease, if the fleet has an engine.
+    /// step waits for the node's lease, if the fleet has an engine. Also applies changed
+    /// DNS records of the members.
     pub fn tick(&self) {
+        if let Some(discovery) = &self.discovery
+            && let Some(fleet) = discovery.changed()
+            && self.replace_members(&fleet).is_ok()
+        {
+            discovery.applied(fleet);
+        }
         let purges = self.purges.0.as_ref();
         let is_ready = purges.is_none_or(|status| !status.figures().report.lease_left.is_zero());
         self.nodes.tick(is_ready, clock::monotonic());
     }
 
-    /// Replaces the list of members by the list of these settings.
+    /// Replaces the list of members by the list of these settings, unless DNS gives the members.
     pub fn set_members(&self, settings: &Settings) {
-        let Some(Ok(members)) = settings.fleet.fleet() else { return };
-        self.nodes.set_members(members);
-        let told = self.list.as_ref().map(|list| list.set(settings.fleet.member_names()));
-        if let Some(Err(why)) = told {
+        if self.discovery.is_none()
+            && let Err(why) = self.replace_members(&settings.fleet)
+        {
             let text =
                 format!("foxy: the log of purges keeps the old members: {why}; reload again");
             terminal::report(Level::Warning, &text);
         }
+    }
+
+    /// Replaces the list of members, first for requests and then for purges.
+    fn replace_members(&self, fleet: &FleetChapter) -> Result<(), NotPurged> {
+        let Some(Ok(members)) = fleet.fleet() else { return Ok(()) };
+        self.nodes.set_members(members);
+        self.list.as_ref().map_or(Ok(()), |list| list.set(fleet.member_names()))
     }
 
     /// Reads the fleet's certificates again.
@@ -150,5 +178,10 @@ impl FleetView {
         let samples = samples.map(|(labels, node)| (&labels[..], node.load));
         let help = "Requests of other nodes in progress at a node of the fleet.";
         exposition.family("foxy_fleet_node_load", FamilyKind::Gauge, help, samples);
+        if let Some(discovery) = &self.discovery {
+            let help = "Whether DNS gave the members of the fleet at the last look-up.";
+            let is_up = u8::from(!discovery.fails());
+            exposition.single("foxy_fleet_dns_up", FamilyKind::Gauge, help, is_up);
+        }
     }
 }

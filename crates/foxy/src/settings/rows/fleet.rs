@@ -1,6 +1,6 @@
 //! Settings of the chapter "Fleet".
 
-use super::super::fleet::{EngineUrl, member, member_name};
+use super::super::fleet::{EngineUrl, member, member_name, member_records};
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
 use std::path::PathBuf;
@@ -17,6 +17,11 @@ settings! {
     /// list. Each node owns a share of the keys in proportion to its weight.
     members: given Vec<String> = "fleet.members" flag "fleet-member",
         texts(member, "NODE", "a https://10.0.0.1:3130 weight=2"), Fixed();
+
+    /// DNS name that gives the members instead of `fleet.members`: `NAME:PORT` for A and AAAA
+    /// records, `NAME` for SRV records.
+    members_from: optional String = "fleet.members-from" flag "fleet-members-from",
+        text(member_records, "NAME", "_fleet._tcp.foxy.example"), Nothing("`fleet.members`");
 
     /// URL of the Redis, Valkey or NATS server that puts the purges of all nodes into one sequence,
     /// such as `nats://HOST`. `rediss://` and `tls://` mean TLS.
