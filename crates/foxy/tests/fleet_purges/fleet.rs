@@ -39,6 +39,11 @@ impl Fleet {
         fleet
     }
 
+    /// Starts three nodes on loopback without an engine and with more arguments.
+    pub fn without_engine(more: &[&str]) -> Self {
+        Self::begin_all(Arc::new(Ground::loopback()), None, more)
+    }
+
     fn begin_all(ground: Arc<Ground>, engine: Option<String>, more: &[&str]) -> Self {
         let mut fleet = Self::new(ground, engine, more);
         (0..NAMES.len()).for_each(|node| fleet.begin(node));
