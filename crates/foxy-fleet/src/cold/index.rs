@@ -1,12 +1,15 @@
-//! The places of all records in the cold tier, and the removals that hold there. Each offer and
-//! each removal has a position in one order. A removal applies to all earlier copies of its record,
-//! on every node. The order is a clock that follows the clocks in the manifests of other nodes,
-//! so a removal is later than every copy that this node knows.
+//! The places of all records in the cold tier. A record is this process's own if the process has
+//! uploaded it, and has not removed it since. Other records may be older than a response that some
+//! process has served, so the proxy validates them.
+//!
+//! Removals in the manifests spare reads of outdated records. Each offer and each removal has a
+//! position in one order. A removal applies to all earlier copies of its record, on every node. The
+//! order is a clock that follows the clocks in the manifests of other nodes.
 
 use crate::cold::manifest::{Manifest, SegmentEntry};
 use crate::cold::segment::SegmentRecord;
 use foxy_base::WallTime;
-use foxy_proxy::cache::cold::{Key, KeyMap, KeySet};
+use foxy_proxy::cache::cold::{Key, KeyMap};
 use std::collections::HashMap;
 
 /// Largest number of records whose places are known. Further records are not offered or found.
@@ -15,9 +18,6 @@ const MAX_RECORDS: usize = 4 << 20;
 const MAX_REMOVALS: usize = 128 << 10;
 /// Largest number of records that wait for their segment.
 const MAX_PENDING: usize = 256 << 10;
-
-/// Stands for all keys in a list of removals.
-pub const ALL: Key = Key([0; 16]);
 
 /// A segment of any node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,8 @@ pub struct RecordPlace {
     pub segment: SegmentId,
     pub offset: u32,
     pub length: u32,
+    /// Whether this process uploaded the record.
+    pub is_own: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,7 @@ struct Known {
     segment: u32,
     offset: u32,
     length: u32,
+    is_own: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +67,6 @@ pub struct ColdIndex {
     floor: u64,
     /// Whether the manifests were read since the start. Before, no record is found or offered.
     is_loaded: bool,
-    /// Records that were removed before the manifests were read.
-    early: KeySet,
-    /// Whether more records were removed than `early` has room for.
-    early_all: bool,
-    /// Number of removals so far.
-    removed: u64,
     known: KeyMap<Known>,
     pending: KeyMap<u64>,
     removals: KeyMap<Removal>,
@@ -107,31 +104,15 @@ impl ColdIndex {
     }
 
     /// Removes a record, because a newer response replaces it or the response was removed. Returns
-    /// the key if the next manifest must contain the removal, or [`ALL`] if it removes everything.
-    pub fn remove(&mut self, key: Key, now: WallTime) -> Option<Key> {
-        if !self.is_loaded {
-            return self.remove_early(key);
-        }
+    /// true if the next manifest must contain the removal.
+    pub fn remove(&mut self, key: Key, now: WallTime) -> bool {
         let was_there = self.known.remove(&key).is_some() | self.pending.remove(&key).is_some();
         if was_there {
             let order = self.next(now);
             self.removals.insert(key, Removal { order, is_own: true });
             self.bound_removals();
-            self.removed += 1;
         }
-        was_there.then_some(key)
-    }
-
-    fn remove_early(&mut self, key: Key) -> Option<Key> {
-        let key = if self.early.len() < MAX_REMOVALS { key } else { ALL };
-        let is_new = if key == ALL { !self.early_all } else { self.early.insert(key) };
-        self.early_all |= key == ALL;
-        self.removed += u64::from(is_new);
-        is_new.then_some(key)
-    }
-
-    pub const fn removed(&self) -> u64 {
-        self.removed
+        was_there
     }
 
     fn bound_removals(&mut self) {
@@ -159,7 +140,8 @@ impl ColdIndex {
     pub fn find(&self, key: Key) -> Option<RecordPlace> {
         let known = self.known.get(&key).filter(|_| self.is_loaded)?;
         let segment = *self.segments.get(known.segment as usize)?;
-        Some(RecordPlace { segment, offset: known.offset, length: known.length })
+        let Known { offset, length, is_own, .. } = *known;
+        Some(RecordPlace { segment, offset, length, is_own })
     }
 
     fn number(&mut self, segment: SegmentId) -> u32 {
@@ -178,7 +160,7 @@ impl ColdIndex {
         for record in records {
             if self.pending.get(&record.key) == Some(&record.order) {
                 self.pending.remove(&record.key);
-                self.learn(record, segment);
+                self.learn(record, segment, true);
             }
         }
     }
@@ -196,16 +178,16 @@ impl ColdIndex {
                 self.removals.get(&record.key).is_some_and(|it| it.order > record.order);
             let is_pending = self.pending.contains_key(&record.key);
             if !is_removed && !is_pending && self.known.len() < MAX_RECORDS {
-                self.learn(record, number);
+                self.learn(record, number, false);
             }
         }
     }
 
-    fn learn(&mut self, record: &SegmentRecord, segment: u32) {
+    fn learn(&mut self, record: &SegmentRecord, segment: u32, is_own: bool) {
         let SegmentRecord { key, order, offset, length } = *record;
         let is_newest = self.known.get(&key).is_none_or(|known| known.order < order);
         if is_newest && order > self.floor {
-            self.known.insert(key, Known { order, segment, offset, length });
+            self.known.insert(key, Known { order, segment, offset, length, is_own });
         }
     }
 
@@ -228,18 +210,9 @@ impl ColdIndex {
         }
     }
 
-    /// Notes that all manifests have been read. Applies the removals since the start. Returns true
-    /// if the next manifest must contain a removal.
-    pub fn loaded(&mut self, now: WallTime) -> bool {
+    /// Notes that all manifests have been read.
+    pub const fn loaded(&mut self) {
         self.is_loaded = true;
-        let mut has_removed = std::mem::take(&mut self.early_all);
-        if has_removed {
-            self.raise_floor(self.clock);
-        }
-        for key in std::mem::take(&mut self.early) {
-            has_removed |= self.remove(key, now).is_some();
-        }
-        has_removed
     }
 
     pub const fn is_loaded(&self) -> bool {
@@ -255,19 +228,17 @@ impl ColdIndex {
         }
     }
 
-    /// Returns what the manifest of this node must contain, without purges. Also returns the number
-    /// of removals so far.
-    pub fn manifest(&self, era: u64) -> (Manifest, u64) {
+    /// Returns what the manifest of this node must contain, without purges.
+    pub fn manifest(&self, era: u64) -> Manifest {
         let own = self.removals.iter().filter(|(_, removal)| removal.is_own);
-        let manifest = Manifest {
+        Manifest {
             era,
             clock: self.clock,
             floor: self.floor,
             segments: self.own.clone(),
             removals: own.map(|(key, removal)| (*key, removal.order)).collect(),
             ..Manifest::default()
-        };
-        (manifest, self.removed)
+        }
     }
 
     /// Returns the numbers of records that can be found, and that wait for their segment.

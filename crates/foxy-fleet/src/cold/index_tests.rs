@@ -20,7 +20,7 @@ fn segment(id: u64) -> SegmentEntry {
 
 fn loaded() -> ColdIndex {
     let mut index = ColdIndex::default();
-    index.loaded(NOW);
+    index.loaded();
     index
 }
 
@@ -37,7 +37,7 @@ fn started(era: u64, manifests: &[Manifest], records: &[(SegmentId, SegmentRecor
     let mut index = ColdIndex::default();
     manifests.iter().for_each(|manifest| index.apply(manifest, manifest.era == era));
     records.iter().for_each(|(segment, record)| index.load(*segment, &[*record]));
-    index.loaded(NOW);
+    index.loaded();
     index
 }
 
@@ -46,23 +46,29 @@ fn an_uploaded_record_is_found_by_this_node_and_others() {
     let (mut index, record) = with_record(1);
     assert_eq!(index.offer(key(1), NOW), Err(Refused::Known));
     let segment = SegmentId { era: OWN, id: 1 };
-    assert_eq!(index.find(key(1)), Some(RecordPlace { segment, offset: 4, length: 40 }));
-    let other = started(8, &[index.manifest(OWN).0], &[(segment, record)]);
-    assert_eq!(other.find(key(1)), index.find(key(1)));
+    assert_eq!(
+        index.find(key(1)),
+        Some(RecordPlace { segment, offset: 4, length: 40, is_own: true })
+    );
+    let other = started(8, &[index.manifest(OWN)], &[(segment, record)]);
+    assert_eq!(
+        other.find(key(1)),
+        Some(RecordPlace { segment, offset: 4, length: 40, is_own: false })
+    );
     index.lose(segment, OWN);
-    assert!(!index.has(key(1)) && index.manifest(OWN).0.segments.is_empty());
+    assert!(!index.has(key(1)) && index.manifest(OWN).segments.is_empty());
 }
 
 #[test]
 fn a_record_removed_before_its_upload_ends_is_never_found() {
     let mut index = loaded();
     let order = index.offer(key(1), NOW).expect("room");
-    assert_eq!(index.remove(key(1), NOW), Some(key(1)));
+    assert!(index.remove(key(1), NOW));
     index.uploaded(OWN, segment(1), &[entry(1, order)]);
     assert!(!index.has(key(1)));
     let segment = SegmentId { era: OWN, id: 1 };
     for era in [OWN, 8] {
-        let later = started(era, &[index.manifest(OWN).0], &[(segment, entry(1, order))]);
+        let later = started(era, &[index.manifest(OWN)], &[(segment, entry(1, order))]);
         assert!(!later.has(key(1)));
     }
 }
@@ -70,14 +76,14 @@ fn a_record_removed_before_its_upload_ends_is_never_found() {
 #[test]
 fn a_newer_copy_is_found_after_a_removal() {
     let (mut index, old) = with_record(1);
-    assert_eq!(index.remove(key(1), NOW), Some(key(1)));
-    assert_eq!(index.remove(key(1), NOW), None, "nothing is left to remove");
+    assert!(index.remove(key(1), NOW));
+    assert!(!index.remove(key(1), NOW), "nothing is left to remove");
     let order = index.offer(key(1), WallTime(3)).expect("room");
     assert!(order > old.order, "although the wall clock went back");
     index.uploaded(OWN, segment(2), &[entry(1, order)]);
     let ids = [1, 2].map(|id| SegmentId { era: OWN, id });
     let records = [(ids[1], entry(1, order)), (ids[0], old)];
-    let later = started(8, &[index.manifest(OWN).0], &records);
+    let later = started(8, &[index.manifest(OWN)], &records);
     for index in [index, later] {
         assert_eq!(index.find(key(1)).map(|place| place.segment), Some(ids[1]));
     }
@@ -87,51 +93,54 @@ fn a_newer_copy_is_found_after_a_removal() {
 fn a_removal_on_another_node_holds_whatever_its_clock_says() {
     let (first, record) = with_record(1);
     let segment = SegmentId { era: OWN, id: 1 };
-    let mut second = started(8, &[first.manifest(OWN).0], &[(segment, record)]);
-    assert!(second.remove(key(1), WallTime(0)).is_some(), "a clock that is far behind");
+    let mut second = started(8, &[first.manifest(OWN)], &[(segment, record)]);
+    assert!(second.remove(key(1), WallTime(0)), "a clock that is far behind");
     let mut first = first;
-    first.apply(&second.manifest(8).0, false);
+    first.apply(&second.manifest(8), false);
     assert!(!first.has(key(1)));
     let records = [(segment, record)];
-    let third = started(9, &[first.manifest(OWN).0, second.manifest(8).0], &records);
+    let third = started(9, &[first.manifest(OWN), second.manifest(8)], &records);
     assert!(!third.has(key(1)));
 }
 
 #[test]
-fn a_removal_counts_before_the_manifests_are_read() {
-    let (first, record) = with_record(1);
-    let mut restarted = ColdIndex::default();
-    assert_eq!(restarted.offer(key(2), NOW), Err(Refused::Full));
-    restarted.remove(key(1), NOW);
-    restarted.apply(&first.manifest(OWN).0, true);
-    restarted.load(SegmentId { era: OWN, id: 1 }, &[record]);
-    restarted.loaded(NOW);
-    assert!(!restarted.has(key(1)));
+fn only_uploads_of_this_process_are_its_own() {
+    let (mut index, record) = with_record(1);
+    let segment = SegmentId { era: OWN, id: 1 };
+    let is_own = |index: &ColdIndex| index.find(key(1)).map(|place| place.is_own);
+    assert_eq!(is_own(&index), Some(true));
+    let manifest = index.manifest(OWN);
+    for era in [OWN, 8] {
+        let restarted = started(era, std::slice::from_ref(&manifest), &[(segment, record)]);
+        assert_eq!(is_own(&restarted), Some(false), "another process or another node");
+    }
+    let of_another = SegmentId { era: 8, id: 5 };
+    index.load(of_another, &[entry(1, record.order)]);
+    assert_eq!(is_own(&index), Some(true));
+    index.load(SegmentId { era: 8, id: 6 }, &[entry(1, record.order + 1)]);
+    assert_eq!(is_own(&index), Some(false), "a later copy of another node");
+    assert!(index.remove(key(1), NOW));
+    index.load(SegmentId { era: 8, id: 7 }, &[entry(1, record.order + 9_000)]);
+    assert_eq!(is_own(&index), Some(false), "a copy that came after the removal");
+}
+
+#[test]
+fn nothing_is_offered_before_the_manifests_are_read() {
+    let mut index = ColdIndex::default();
+    assert_eq!(index.offer(key(2), NOW), Err(Refused::Full));
 }
 
 #[test]
 fn more_removals_than_the_limit_remove_more_never_less() {
     let (mut index, record) = with_record(1);
-    assert_eq!(index.remove(key(1), NOW), Some(key(1)));
+    assert!(index.remove(key(1), NOW));
     for number in 10..MAX_REMOVALS as u64 + 20 {
         index.offer(key(number), NOW).expect("room");
-        assert!(index.remove(key(number), NOW).is_some());
+        assert!(index.remove(key(number), NOW));
     }
     assert!(index.removals.len() <= MAX_REMOVALS);
-    let manifest = index.manifest(OWN).0;
+    let manifest = index.manifest(OWN);
     let segment = SegmentId { era: OWN, id: 1 };
     let later = started(8, &[manifest], &[(segment, record)]);
     assert!(!later.has(key(1)));
-}
-
-#[test]
-fn many_removals_before_the_manifests_are_read_remove_everything() {
-    let (first, record) = with_record(1);
-    let mut restarted = ColdIndex::default();
-    let told = (10..MAX_REMOVALS as u64 + 20).map(|number| restarted.remove(key(number), NOW));
-    assert_eq!(told.flatten().filter(|key| *key == ALL).count(), 1, "told once");
-    restarted.apply(&first.manifest(OWN).0, true);
-    restarted.load(SegmentId { era: OWN, id: 1 }, &[record]);
-    restarted.loaded(NOW);
-    assert!(!restarted.has(key(1)));
 }

@@ -37,6 +37,11 @@ fn wait_for_manifest(state: &TierState, purge: WaitingPurge) {
     if state.has_ended.load(Ordering::Acquire) {
         return purge.confirm();
     }
+    // The fleet's engine has the purge.
+    if state.has_engine {
+        state.changed();
+        return purge.confirm();
+    }
     let mut waiting = state.waiting();
     if waiting.len() >= MAX_WAITING {
         drop(waiting);

@@ -6,7 +6,6 @@ use crate::cold::manifest::{Manifest, SegmentEntry};
 use crate::cold::remote::{Remote, RemoteError, Version};
 use crate::cold::segment::{footer_bytes, read_footer};
 use crate::cold::state::{OtherNode, TierState, stopped};
-use foxy_base::clock;
 use foxy_proxy::cache::purge::PurgeBook;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -111,13 +110,12 @@ impl<'a> Publisher<'a> {
             self.state.is_dirty.store(false, Ordering::Release);
             let (era, book) = (self.state.era, &self.state.book);
             let latest = book.latest();
-            let (known, removed) = self.state.index().manifest(era);
+            let known = self.state.index().manifest(era);
             let earlier = self.state.earlier().clone();
             let manifest = Manifest { latest, rules: book.rules(), earlier, ..known };
             match self.remote.put_manifest(era, manifest.encode(), self.version.clone()).await {
                 Ok(version) => {
                     self.version = version;
-                    self.state.published(removed);
                     return Ok(());
                 }
                 Err(RemoteError::Conflict) => {
@@ -175,13 +173,7 @@ impl<'a> Publisher<'a> {
             }
             self.seen.insert(era, version);
         }
-        if is_first {
-            let (has_removed, removed) = {
-                let mut index = self.state.index();
-                (index.loaded(clock::wall()), index.removed())
-            };
-            if has_removed { self.state.changed() } else { self.state.published(removed) }
-        }
+        self.state.index().loaded();
         Ok(())
     }
 

@@ -5,8 +5,7 @@ use crate::cold::remote::{Remote, RemoteError};
 use crate::cold::segment::read_record;
 use crate::cold::state::TierState;
 use foxy_base::clock;
-use foxy_proxy::cache::cold::ColdReply;
-use foxy_proxy::cache::cold::Key;
+use foxy_proxy::cache::cold::{ColdRecord, ColdReply, Key};
 use foxy_proxy::core::outcome::ColdMiss;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -104,7 +103,8 @@ async fn read(state: &TierState, remote: &Remote, group: Vec<ReadRequest>, range
         if record.is_none() {
             state.remove(key);
         }
-        reply(record.ok_or(ColdMiss::Damaged));
+        let found = record.map(|record| ColdRecord { record, is_own: place.is_own });
+        reply(found.ok_or(ColdMiss::Damaged));
     }
 }
 

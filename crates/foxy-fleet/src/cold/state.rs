@@ -19,15 +19,6 @@ pub(crate) struct Offered {
     pub(crate) record: Record,
 }
 
-/// Keeps removals that the store does not have yet, so that they hold after a restart. All keys are
-/// removed if the list contains a key of zeros.
-pub trait RemovalList: Send {
-    /// Adds a removal, without waiting for the disk.
-    fn add(&mut self, key: Key);
-    /// Removes all removals from the list.
-    fn clear(&mut self);
-}
-
 /// A purge that holds on this node, and waits for the manifest.
 pub(crate) struct WaitingPurge {
     pub(crate) moment: u64,
@@ -69,7 +60,6 @@ pub(crate) struct TierState {
     others: Mutex<HashMap<u64, OtherNode>>,
     earlier: Mutex<Vec<(u64, u64)>>,
     waiting: Mutex<Vec<WaitingPurge>>,
-    removals: Mutex<Box<dyn RemovalList>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,14 +67,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl TierState {
-    /// Creates the state. `removals` has the list of removals, and those that it has now.
     pub(crate) fn new(
         (patience, has_engine): (Duration, bool),
-        (removals, removed): (Box<dyn RemovalList>, Vec<Key>),
         book: &Arc<PurgeBook>,
         figures: Arc<ColdFigures>,
     ) -> Self {
-        let state = Self {
+        Self {
             era: book.era(),
             has_engine,
             patience,
@@ -99,12 +87,7 @@ impl TierState {
             others: Mutex::default(),
             earlier: Mutex::default(),
             waiting: Mutex::default(),
-            removals: Mutex::new(removals),
-        };
-        for key in removed {
-            state.index().remove(key, clock::wall());
         }
-        state
     }
 
     pub(crate) fn index(&self) -> MutexGuard<'_, ColdIndex> {
@@ -135,22 +118,10 @@ impl TierState {
     }
 
     pub(crate) fn remove(&self, key: Key) {
-        let mut index = self.index();
-        if let Some(key) = index.remove(key, clock::wall()) {
-            // Under the lock, so that `published` cannot clear this removal.
-            lock(&self.removals).add(key);
-            drop(index);
+        let has_changed = self.index().remove(key, clock::wall());
+        if has_changed {
             self.changed();
         }
-    }
-
-    /// Notes that the store has a manifest with the first `removed` removals.
-    pub(crate) fn published(&self, removed: u64) {
-        let index = self.index();
-        if index.removed() == removed {
-            lock(&self.removals).clear();
-        }
-        drop(index);
     }
 }
 

@@ -5,7 +5,6 @@ use crate::cold::index::Refused;
 use crate::cold::keeper::ColdKeeper;
 use crate::cold::reading::ReadRequest;
 use crate::cold::remote::{Remote, StoreAddress};
-pub use crate::cold::state::RemovalList;
 use crate::cold::state::{Offered, TierState};
 use crate::cold::worker;
 use foxy_base::clock;
@@ -32,10 +31,7 @@ pub struct TierSettings {
     pub patience: Duration,
     /// What the store costs.
     pub prices: Prices,
-    /// The list of removals that no manifest has yet, and the removals that it has now.
-    pub removals: (Box<dyn RemovalList>, Vec<Key>),
-    /// Whether the fleet has an engine. Its purges do not wait for this node's manifest, so the
-    /// manifests of other nodes do not prove that they have every purge.
+    /// Whether the fleet has an engine. Its purges do not wait for this node's manifest.
     pub has_engine: bool,
 }
 
@@ -77,7 +73,7 @@ impl RunningTier {
         let figures = Arc::new(ColdFigures::new(settings.prices));
         let remote = Remote::new(&settings.address, Arc::clone(&figures))?;
         let kind = (settings.patience, settings.has_engine);
-        let state = Arc::new(TierState::new(kind, settings.removals, &purges.book, figures));
+        let state = Arc::new(TierState::new(kind, &purges.book, figures));
         let (offers, offered) = mpsc::channel(MAX_OFFERS);
         let (reads, asked) = mpsc::channel(MAX_READS);
         let (stop, stopped) = watch::channel(false);
@@ -89,10 +85,8 @@ impl RunningTier {
         let run = move || runtime.block_on(worker::run(&shared, &remote, offered, asked, stopped));
         let thread = std::thread::Builder::new().name("cold".into()).spawn(run);
         let thread = Some(thread.map_err(|error| error.to_string())?);
-        if !settings.has_engine {
-            let inner = Arc::clone(&purges.keeper);
-            purges.keeper = Arc::new(ColdKeeper::new(inner, Arc::clone(&state)));
-        }
+        let inner = Arc::clone(&purges.keeper);
+        purges.keeper = Arc::new(ColdKeeper::new(inner, Arc::clone(&state)));
         let store = Arc::new(TierStore { state: Arc::clone(&state), offers, reads });
         Ok(Self { state, store, stop, thread })
     }
@@ -171,19 +165,16 @@ impl ColdStore for TierStore {
         }
     }
 
-    fn purges_of(&self, era: u64) -> Option<Vec<EarlierPurges>> {
-        if self.state.has_engine {
-            return None;
-        }
+    fn purges_of(&self, era: u64) -> Vec<EarlierPurges> {
         let others = self.state.others();
-        let earlier = &others.get(&era)?.earlier;
+        let earlier = others.get(&era).map_or(&[][..], |other| &other.earlier);
         let books = others.values().map(|other| &other.book).chain([&self.state.book]);
         let lists = books.map(|book| {
             let known = earlier.iter().find(|(era, _)| *era == book.era());
             let moment = known.map_or(0, |(_, moment)| *moment);
             EarlierPurges { book: Arc::clone(book), moment }
         });
-        Some(lists.collect())
+        lists.collect()
     }
 
     fn patience(&self) -> Duration {

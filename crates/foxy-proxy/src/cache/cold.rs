@@ -6,7 +6,7 @@ use crate::cache::epoch::Watch;
 use crate::cache::purge::{PurgeBook, Stamp, Verdict};
 use crate::cache::stored::{CacheKey, Entry, Placement, Stored, StoredBody, VaryList};
 use crate::cache::stored_form::{decode, encode_response, encode_varies};
-use crate::cache::{Cache, Cached, Found};
+use crate::cache::{Cache, Cached, Found, Target};
 use crate::core::outcome::ColdMiss;
 use crate::core::rules::Policies;
 use crate::core::{Counters, PurgeDoubt, View};
@@ -19,10 +19,19 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-pub use foxy_store::{Key, KeyMap, KeySet, Record};
+pub use foxy_store::{Key, KeyMap, Record};
 
 /// Callback that receives a record of the cold tier. It may be called on any thread.
-pub type ColdReply = Box<dyn FnOnce(Result<Record, ColdMiss>) + Send>;
+pub type ColdReply = Box<dyn FnOnce(Result<ColdRecord, ColdMiss>) + Send>;
+
+/// A record that was read.
+pub struct ColdRecord {
+    /// The record.
+    pub record: Record,
+    /// Whether this process wrote the record, and has not removed it since. Otherwise a newer
+    /// response may exist, so the origin must validate the response.
+    pub is_own: bool,
+}
 
 /// The cold tier. The methods return without waiting.
 pub trait ColdStore: Send + Sync {
@@ -34,9 +43,9 @@ pub trait ColdStore: Send + Sync {
     fn has(&self, key: Key) -> bool;
     /// Reads a record. If the callback is dropped without a call, there is no record.
     fn get(&self, key: Key, reply: ColdReply);
-    /// Returns all purge lists that concern the records of another node, whose list has the number
-    /// `era`. Returns `None` if some purges may be unknown.
-    fn purges_of(&self, era: u64) -> Option<Vec<EarlierPurges>>;
+    /// Returns all known purge lists that concern the records of another node, whose list has the
+    /// number `era`.
+    fn purges_of(&self, era: u64) -> Vec<EarlierPurges>;
     /// Longest time for which a request waits for a record.
     fn patience(&self) -> Duration;
 }
@@ -64,6 +73,17 @@ const MIN_LIFETIME_SECONDS: u64 = 600;
 
 /// Number of hexadecimal digits of a SHA-256 digest in a URL.
 const DIGEST_DIGITS: usize = 64;
+
+impl Stored {
+    fn with_key(self, key: &CacheKey) -> Self {
+        Self { key: key.text.clone(), ..self }
+    }
+
+    /// Whether the response comes from the cold tier and was not validated yet.
+    pub(crate) fn is_from_cold(&self) -> bool {
+        self.doubt == Some(PurgeDoubt::ColdTier)
+    }
+}
 
 impl Cache {
     pub(crate) const fn has_cold(&self) -> bool {
@@ -119,9 +139,17 @@ impl Cache {
         }
     }
 
-    /// Searches the cold tier for a response to `request`, and stores the response on this node
-    /// again. `list` is the Vary list that the look-up in the store found. Returns `None` if the
-    /// cold tier has no response.
+    /// Removes the record that [`Self::in_cold`] would find, because the proxy now asks the origin
+    /// for another response.
+    pub(crate) fn outdate_cold(&self, base: &CacheKey, list: Option<&VaryList>, request: &Headers) {
+        let variant = |list: &VaryList| base.variant(list, &list.vary.key(&View(request))).hash;
+        self.forget_cold(list.map_or(base.hash, variant));
+    }
+
+    /// Searches the cold tier for a response to `request`. If this process wrote the response
+    /// there, stores it on this node again. Otherwise the response must be validated. `list` is the
+    /// Vary list that the look-up in the store found. Returns `None` if the cold tier has no
+    /// response.
     pub(crate) async fn in_cold(
         &self,
         base: &CacheKey,
@@ -133,18 +161,29 @@ impl Cache {
         let Some(cold) = &self.cold else { return Ok(None) };
         let variant = |list: &VaryList| base.variant(list, &list.vary.key(&View(request)));
         let mut key = list.map_or_else(|| base.clone(), variant);
-        let mut found_list = None;
+        let (mut found_list, mut is_own) = (None, true);
         loop {
             if !cold.store.has(key.hash) {
                 return Ok(None);
             }
-            let record = read(&*cold.store, key.hash).await?;
-            match decode(&key, &record.head, record.body, &cold.policies) {
-                Some(Entry::Response(stored)) => {
+            let found = read(&*cold.store, key.hash).await?;
+            is_own &= found.is_own;
+            match decode(&key, &found.record.head, found.record.body, &cold.policies) {
+                Some(Entry::Response(stored)) if is_own => {
                     let placement =
                         Placement { key, has_new_list: found_list.is_some(), list: found_list };
                     let found = self.thaw(cold, (base, placement), *stored, watch, counters);
                     return found.map(Some);
+                }
+                Some(Entry::Response(stored)) => {
+                    if self.verdict(&*cold.store, &stored) == Verdict::Gone {
+                        return Err(ColdMiss::Purged);
+                    }
+                    // Under the old list, this node may have variants that were removed.
+                    let renew = |list: VaryList| variant(&VaryList { salt: self.draw(), ..list });
+                    let key = found_list.map_or(key, renew);
+                    let doubtful = stored.in_doubt(PurgeDoubt::ColdTier).with_key(&key);
+                    return Ok(Some(Found::Response(Arc::new(doubtful), key)));
                 }
                 Some(Entry::Varies(_, found)) if list.is_none() && found_list.is_none() => {
                     key = variant(&found);
@@ -155,8 +194,8 @@ impl Cache {
         }
     }
 
-    /// Applies the purges to a response from the cold tier. Stores the response on this node if it
-    /// may answer without validation.
+    /// Applies the purges to a response that this process wrote. Stores the response on this node
+    /// if it may answer without validation.
     fn thaw(
         &self,
         cold: &ColdTier,
@@ -167,17 +206,14 @@ impl Cache {
     ) -> Result<Found, ColdMiss> {
         let key = placement.key.clone();
         let changed = match self.verdict(&*cold.store, &stored) {
-            Verdict::Gone => {
-                cold.store.remove(key.hash);
-                return Err(ColdMiss::Purged);
-            }
+            Verdict::Gone => return Err(ColdMiss::Purged),
             Verdict::InDoubt(doubt) => stored.in_doubt(doubt),
             Verdict::Stale { since } => stored.stale_since(since, clock::steady()),
             Verdict::Untouched => {
                 let stored = Arc::new(stored.begun(watch.epoch.begun));
                 stored.offered.is_first();
-                let storage = self.storage.as_ref();
-                self.add_to(storage, (base, &placement), &stored, watch.found(), counters);
+                let target = Target::StoreFromCold;
+                self.add_to(target, (base, &placement), &stored, watch.found(), counters);
                 return Ok(Found::Response(stored, key));
             }
         };
@@ -191,15 +227,12 @@ impl Cache {
         if era == self.purges.era() {
             return self.purges.judge(stored);
         }
-        let Some(lists) = cold.purges_of(era) else {
-            return Verdict::InDoubt(PurgeDoubt::ColdTier);
-        };
         let judge = |list: EarlierPurges| {
             let moment = if list.book.era() == era { moment } else { list.moment };
             let begun = Stamp { era: list.book.era(), moment };
             list.book.judge(&stored.clone().begun(begun))
         };
-        lists.into_iter().map(judge).fold(Verdict::Untouched, strongest)
+        cold.purges_of(era).into_iter().map(judge).fold(Verdict::Untouched, strongest)
     }
 }
 
@@ -215,7 +248,7 @@ fn strongest(one: Verdict, other: Verdict) -> Verdict {
     }
 }
 
-async fn read(store: &dyn ColdStore, key: Key) -> Result<Record, ColdMiss> {
+async fn read(store: &dyn ColdStore, key: Key) -> Result<ColdRecord, ColdMiss> {
     let (sender, receiver) = oneshot::channel();
     store.get(key, Box::new(move |answer| drop(sender.send(answer))));
     match timeout(store.patience(), receiver).await {

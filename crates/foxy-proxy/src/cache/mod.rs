@@ -13,6 +13,7 @@ pub(crate) mod compressions;
 mod derived;
 pub(crate) mod epoch;
 pub(crate) mod memory;
+mod outdated;
 pub mod purge;
 pub(crate) mod refusals;
 pub(crate) mod shared_parts;
@@ -74,6 +75,15 @@ pub(crate) struct Cache {
     random: Mutex<Random>,
     pub(crate) purges: Arc<PurgeBook>,
     cold: Option<ColdTier>,
+}
+
+/// The places that receive a response, besides memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Store,
+    /// The store, for a response that the cold tier keeps.
+    StoreFromCold,
+    MemoryOnly,
 }
 
 impl Cache {
@@ -234,11 +244,7 @@ impl Cache {
         source: WriteSource<'_>,
         counters: &Arc<Counters>,
     ) {
-        self.add_to(self.storage.as_ref(), (base, placement), stored, source, counters);
-        self.forget_cold(placement.key.hash);
-        if placement.has_new_list {
-            self.forget_cold(base.hash);
-        }
+        self.add_to(Target::Store, (base, placement), stored, source, counters);
         self.offer_by_digest(base, &placement.key);
     }
 
@@ -253,12 +259,12 @@ impl Cache {
         counters: &Arc<Counters>,
     ) {
         stored.offered.is_first();
-        self.add_to(None, (base, placement), stored, source, counters);
+        self.add_to(Target::MemoryOnly, (base, placement), stored, source, counters);
     }
 
     fn add_to(
         &self,
-        storage: Option<&Storage>,
+        target: Target,
         (base, placement): (&CacheKey, &Placement),
         stored: &Arc<Stored>,
         source: WriteSource<'_>,
@@ -285,6 +291,11 @@ impl Cache {
             }
         }
         group.note(base.hash, &write, || LeftUnderKey::Response(Arc::new(stored.without_body())));
+        if target != Target::StoreFromCold {
+            let keys = [Some(key.hash), has_new_list.then_some(base.hash)];
+            keys.into_iter().flatten().for_each(|key| self.forget_cold(key));
+        }
+        let storage = self.storage.as_ref().filter(|_| target != Target::MemoryOnly);
         let replaces = renews.then(|| Scope::url(base));
         if let Some(list) = list.as_ref().filter(|_| *has_new_list) {
             group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::List);
@@ -320,8 +331,7 @@ impl Cache {
             let mut group = self.groups.lock(key.hash);
             group.invalidate(key.hash);
             let both = [key.hash, key.part().hash];
-            both.iter().for_each(|hash| self.memory.remove(*hash));
-            both.iter().for_each(|hash| self.forget_cold(*hash));
+            both.iter().for_each(|hash| self.forget_copies(*hash));
             let removals = |storage: &Storage| {
                 (both.map(|hash| storage.remove(hash, url)), storage.patience())
             };
@@ -401,77 +411,16 @@ impl Cache {
     /// Removes an outdated or purged record from memory and the store, to free its space. `key` is
     /// the hash of its cache key.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
-        self.memory.remove(key);
-        self.forget_cold(key);
+        self.forget_copies(key);
         if let Some(storage) = self.storage() {
             drop(storage.remove(key, url));
         }
     }
 
-    /// Removes a response because a newer fetch replaces it, even if the newer response was not
-    /// stored. Earlier fetches can no longer store a response under the key, but later fetches can.
-    pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
-        self.leave_nothing(base, key, watch, true);
-    }
-
-    /// Like [`Self::outdate`], for a key under which the look-up found nothing. Another fetch may
-    /// have stored a response under the key after the look-up.
-    pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
-        self.leave_nothing(base, key, watch, false);
-    }
-
-    /// Notes that the head of a new response has arrived, and that the cache will store the
-    /// response. From now on, earlier fetches cannot store a response under the key, even if the
-    /// new response breaks off.
-    pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
-        let write = watch.fetched().write(base, key, false);
-        let mut group = self.groups.lock(base.hash);
-        let is_first = !group.has_written(base.hash, key.hash);
-        if is_first && group.judge(base.hash, &write, None) == WriteVerdict::Write {
-            group.note(base.hash, &write, || LeftUnderKey::Nothing);
-        }
-    }
-
-    /// Removes a response from memory because a newer response will replace it. Earlier fetches can
-    /// then no longer store a response under the key.
-    pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
-        let write = watch.fetched().write(base, key, false);
-        let mut group = self.groups.lock(base.hash);
-        match group.judge(base.hash, &write, None) {
-            WriteVerdict::Write | WriteVerdict::WriteWithoutWhole => {
-                group.note(base.hash, &write, || LeftUnderKey::Nothing);
-                self.memory.remove(key.hash);
-            }
-            WriteVerdict::OutdatedAndGone => self.memory.remove(key.hash),
-            WriteVerdict::Astray => self.memory.remove(base.hash),
-            WriteVerdict::Outdated => {}
-        }
-    }
-
-    fn leave_nothing(&self, base: &CacheKey, key: &CacheKey, watch: &Watch, found: bool) {
-        let write = watch.fetched().write(base, key, false);
-        let mut group = self.groups.lock(base.hash);
-        let in_store = found || watch.late || group.has_written(base.hash, key.hash);
-        match group.judge(base.hash, &write, None) {
-            WriteVerdict::Write | WriteVerdict::WriteWithoutWhole => {
-                group.note(base.hash, &write, || LeftUnderKey::Nothing);
-                if in_store {
-                    self.forget(key);
-                } else {
-                    // The call of `supersede` has already removed the response from the store.
-                    self.memory.remove(key.hash);
-                    self.forget_cold(key.hash);
-                }
-            }
-            WriteVerdict::Astray => {
-                group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
-                self.forget(base);
-            }
-            // Another fetch, which began later, replaces the stored response. Its response is not
-            // complete yet, so the old response is removed here.
-            WriteVerdict::OutdatedAndGone => self.forget(key),
-            WriteVerdict::Outdated => {}
-        }
+    /// Removes a response from memory and from the cold tier.
+    fn forget_copies(&self, key: Key) {
+        self.memory.remove(key);
+        self.forget_cold(key);
     }
 
     /// Returns the Vary list for a new response, and whether the list is new. Reuses the URL's

@@ -71,8 +71,8 @@ pub enum PurgeDoubt {
     /// The fleet may have lost purges before this node applied them. The response was stored before
     /// the loss.
     BrokenChain,
-    /// The response comes from the cold tier, and another node stored it. That node's purges are
-    /// unknown.
+    /// The response comes from the cold tier, and another process stored it. A newer response may
+    /// exist.
     ColdTier,
 }
 
@@ -82,7 +82,7 @@ impl PurgeDoubt {
         match self {
             Self::NoLease => "no-lease",
             Self::BrokenChain => "broken-chain",
-            Self::ColdTier => "cold-purges-unknown",
+            Self::ColdTier => "cold-unconfirmed",
         }
     }
 }

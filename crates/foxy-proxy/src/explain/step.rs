@@ -267,7 +267,7 @@ impl fmt::Display for Step {
 const fn describe_doubt(doubt: PurgeDoubt) -> &'static str {
     match doubt {
         PurgeDoubt::NoLease => "this node has no lease, so it validates every stored response",
-        PurgeDoubt::ColdTier => "another node stored the response, and its purges are unknown",
+        PurgeDoubt::ColdTier => "another process stored the response in the cold tier",
         PurgeDoubt::BrokenChain => "the fleet may have lost a purge since the response was stored",
     }
 }

@@ -2,7 +2,7 @@
 //! decides when the proxy may serve the response without validation. It also updates the response
 //! from a 304 or from the answer to a HEAD.
 
-use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
+use crate::cache::{CacheKey, Found, Placement, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::{ForwardReason, View};
 use crate::fill::request::{Times, why_not_storable};
@@ -103,7 +103,7 @@ impl Miss {
         let is_unknown = matches!(found, Found::Unknown);
         let (list, stale) = match found {
             Found::Response(stored, key) => {
-                let list = list_of(base, &stored, &key);
+                let list = list_of(base, &stored, &key).filter(|_| !stored.is_from_cold());
                 (list, Some(Stale::hold(waiting, stored, key, validate)))
             }
             Found::Varies(list) => (Some(list), None),
@@ -191,8 +191,7 @@ impl PendingUpdate {
             && varies(&answer.headers) != varies(&self.stored.head.headers);
         match not_stored {
             None if !varies_otherwise => {
-                let placement = self.key.clone().into();
-                cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
+                cache.add(base, &self.placement(), &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
             // The updated response has another Vary field, so it needs another key. The response
@@ -200,6 +199,14 @@ impl PendingUpdate {
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)
+    }
+
+    /// Returns the place of the updated response. The Vary list of a response from the cold tier is
+    /// not stored yet.
+    fn placement(&self) -> Placement {
+        let list = list_of(&self.base, &self.stored, &self.key);
+        let list = list.filter(|_| self.stored.is_from_cold());
+        Placement { key: self.key.clone(), has_new_list: list.is_some(), list }
     }
 
     /// Decides whether the stored response may answer `request` because the origin did not answer.

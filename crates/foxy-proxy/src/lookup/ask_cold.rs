@@ -17,13 +17,17 @@ pub(crate) async fn answer(
     else {
         return Ok(looked);
     };
-    if !transaction.worker.shared.cache.has_cold() || transaction.wants_anew() {
+    if !transaction.worker.shared.cache.has_cold() {
         return Ok(looked);
     }
     let list = if let Found::Varies(list) = found { Some(list) } else { None };
     let (watch, wanted) = (transaction.watch(), transaction.wanted);
     let (cache, counters) = (&transaction.worker.shared.cache, &transaction.worker.counters);
     let headers = &wanted.head.headers;
+    if transaction.wants_anew() {
+        cache.outdate_cold(&wanted.key, list, headers);
+        return Ok(looked);
+    }
     let read = Box::pin(cache.in_cold(&wanted.key, &watch, list, headers, counters)).await;
     match read {
         Ok(None) => Ok(looked),
@@ -32,6 +36,8 @@ pub(crate) async fn answer(
             Box::pin(judge(transaction, thawed, HitSource::Cold)).await
         }
         Err(why) => {
+            // The origin's response may be newer, even if this node does not store it.
+            cache.outdate_cold(&wanted.key, list, headers);
             let reason = ForwardReason::NotCold(why);
             Ok(Lookup::Miss { found: found.clone(), reason, validate: *validate })
         }

@@ -325,7 +325,7 @@ fn join_others(
 ) -> Result<(FleetPurges, ColdPart), Failure> {
     let home = stores.first().map(|store| store.facts.folder.as_path());
     let fleet_purges = fleet_purges::start(settings, purges, home, random)?;
-    Ok((fleet_purges, cold::start(settings, home, purges)?))
+    Ok((fleet_purges, cold::start(settings, purges)?))
 }
 
 /// The open stores, with the purges, the selection rule and the clock that all stores share.

@@ -1,6 +1,6 @@
 //! A store that speaks S3 (`moto_server`), and a relay in front of it that can fail.
 
-use crate::support::request;
+use crate::support::{commands, request};
 use foxy_testkit::ports::free_address;
 use foxy_testkit::wait::until;
 use std::io::{Read, Write};
@@ -73,6 +73,16 @@ impl S3 {
         }
     }
 
+    /// Halts the server, so that it keeps its connections and does not answer.
+    pub fn halt(&self) {
+        commands::signal(self.child.id(), "STOP");
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().expect("a running child");
+        self.child.wait().expect("a child");
+    }
+
     /// Returns the sizes of all objects whose names begin with `prefix`.
     pub fn objects(&self, prefix: &str) -> Vec<u64> {
         let (status, body) = self.ask("GET", &format!("?list-type=2&prefix={prefix}"));
@@ -111,7 +121,8 @@ fn relay(to: SocketAddr, mood: Arc<AtomicU8>, open: Arc<Mutex<Vec<TcpStream>>>) 
             let clone = |stream: &TcpStream| stream.try_clone().expect("a descriptor");
             open.lock().expect("sound").push(clone(&stream));
             if now == Mood::Works as u8 {
-                let server = TcpStream::connect(to).expect("a running server");
+                // The server may be dead.
+                let Ok(server) = TcpStream::connect(to) else { continue };
                 open.lock().expect("sound").push(clone(&server));
                 let (one, other) = (clone(&stream), clone(&server));
                 std::thread::spawn(move || pump(one, other));

@@ -4,14 +4,11 @@ use crate::failure::Failure;
 use crate::secret_file;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use crate::settings::Settings;
-use crate::terminal::{self, Level};
 use foxy_fleet::cold::figures::{Prices, RefusedReason, RequestKind, RequestResult};
 use foxy_fleet::cold::remote::StoreAddress;
-use foxy_fleet::cold::tier::{RemovalList, RunningTier, TierFacts, TierSettings};
-use foxy_proxy::cache::cold::{ColdStore, Key};
+use foxy_fleet::cold::tier::{RunningTier, TierFacts, TierSettings};
+use foxy_proxy::cache::cold::ColdStore;
 use foxy_proxy::cache::purge::Purges;
-use std::fs::File;
-use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,68 +30,15 @@ impl ColdPart {
     }
 }
 
-/// Name of the file with the removals that the cold tier's store does not have yet.
-const NAME: &str = "foxy.cold";
-
-/// The file of removals: the keys one after the other.
-struct RemovalFile(Option<File>);
-
-impl RemovalFile {
-    /// Opens the file in the folder of the first store. Returns it with the keys that it has.
-    fn open(folder: &Path) -> Result<(Self, Vec<Key>), Failure> {
-        let path = folder.join(NAME);
-        let refuse = |error| Failure::Failed(format!("{}: {error}", path.display()));
-        let mut options = File::options();
-        options.read(true).append(true).create(true);
-        let mut file = options.open(&path).map_err(refuse)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(refuse)?;
-        let keys = bytes.as_chunks().0.iter().map(|key| Key(*key)).collect();
-        Ok((Self(Some(file)), keys))
-    }
-
-    /// If the file cannot be written, foxy goes on without it.
-    fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            let text = format!(
-                "foxy: {NAME} cannot be written: {error}; replaced responses may come back from \
-                 the cold tier after a restart"
-            );
-            terminal::report(Level::Warning, &text);
-            self.0 = None;
-        }
-    }
-}
-
-impl RemovalList for RemovalFile {
-    fn add(&mut self, key: Key) {
-        let added = self.0.as_mut().map_or(Ok(()), |file| file.write_all(&key.0));
-        self.note(added);
-    }
-
-    fn clear(&mut self) {
-        let cleared = self.0.as_mut().map_or(Ok(()), |file| file.set_len(0));
-        self.note(cleared);
-    }
-}
-
-/// Starts the cold tier, if the settings have one. `purges` then also waits for its store. `folder`
-/// is the folder of the first store.
-pub fn start(
-    settings: &Settings,
-    folder: Option<&Path>,
-    purges: &mut Purges,
-) -> Result<ColdPart, Failure> {
-    let (Some(address), Some(folder)) = (address(settings)?, folder) else {
-        return Ok(ColdPart(None));
-    };
+/// Starts the cold tier, if the settings have one. `purges` then also waits for its store.
+pub fn start(settings: &Settings, purges: &mut Purges) -> Result<ColdPart, Failure> {
+    let Some(address) = address(settings)? else { return Ok(ColdPart(None)) };
     let price = |text: &String| text.parse().expect("`price` has read the text");
-    let (cold, (file, removed)) = (&settings.cold, RemovalFile::open(folder)?);
+    let cold = &settings.cold;
     let tier = TierSettings {
         address,
         patience: cold.timeout,
         prices: Prices { put: price(&cold.put_price), get: price(&cold.get_price) },
-        removals: (Box::new(file), removed),
         has_engine: settings.fleet.engine.is_some(),
     };
     let started = RunningTier::start(tier, purges);

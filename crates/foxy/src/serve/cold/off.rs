@@ -5,7 +5,6 @@ use crate::serve::admin::metrics::Exposition;
 use crate::settings::Settings;
 use foxy_proxy::cache::cold::ColdStore;
 use foxy_proxy::cache::purge::Purges;
-use std::path::Path;
 use std::sync::Arc;
 
 pub use self::{NoCold as ColdPart, NoCold as ColdFacts};
@@ -33,6 +32,6 @@ pub const fn try_out(_: &Settings) -> Result<(), Failure> {
 }
 
 /// Does nothing.
-pub const fn start(_: &Settings, _: Option<&Path>, _: &mut Purges) -> Result<NoCold, Failure> {
+pub const fn start(_: &Settings, _: &mut Purges) -> Result<NoCold, Failure> {
     Ok(NoCold)
 }
