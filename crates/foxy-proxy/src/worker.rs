@@ -33,7 +33,7 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// The phase of the proxy, which decides how it treats its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,9 @@ pub(crate) struct Worker {
     pub(crate) upstream: UpstreamClient,
     pub(crate) counters: Arc<Counters>,
     pub(crate) course: watch::Receiver<Course>,
+    /// True when idle connections must move to another proxy.
+    has_left: Cell<bool>,
+    leaving: Notify,
     policies: Policies,
     date: RefCell<(u64, String)>,
     /// Number of the next request. All requests of the proxy have different numbers.
@@ -132,6 +135,8 @@ impl Worker {
             upstream,
             counters,
             course,
+            has_left: Cell::new(false),
+            leaving: Notify::new(),
             date: RefCell::new((u64::MAX, String::new())),
             next_request: Cell::new(first_request),
             via,
@@ -163,11 +168,21 @@ impl Worker {
         }
     }
 
-    /// Waits until another process takes over and can receive idle connections.
-    pub(crate) async fn has_left(&self) {
+    /// Wakes [`Self::has_left`] when idle connections must move to another proxy.
+    pub(crate) async fn watch_leaving(&self) {
         let left = self.course.clone().wait_for(|course| *course == Course::Leave).await.is_ok();
-        if !left || self.shared.heir.get().is_none() {
-            std::future::pending().await
+        if left && self.shared.heir.get().is_some() {
+            self.has_left.set(true);
+            self.leaving.notify_waiters();
+        }
+    }
+
+    /// Waits until idle connections must move to another proxy. A connection waits for a
+    /// notification of its worker, because a future of the channel takes 300 bytes.
+    pub(crate) async fn has_left(&self) {
+        let leaving = self.leaving.notified();
+        if !self.has_left.get() {
+            leaving.await;
         }
     }
 

@@ -147,17 +147,6 @@ impl ClientConnection {
         }
     }
 
-    /// Waits for bytes of the client until `deadline`, without a buffer. The caller must have read
-    /// all bytes that the client sent before. Returns false after the deadline.
-    pub(crate) async fn wait_for_bytes(&mut self, deadline: Instant) -> bool {
-        self.buffer = BytesMut::new();
-        tokio::select! {
-            biased;
-            _ = self.stream.readable() => true,
-            () = self.patience.until(deadline) => false,
-        }
-    }
-
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Http1Receiver<'_>, Http1Sender<'_>) {
         let Self { stream, decoder, buffer, room, limits, patience, progress, .. } = self;
         let (half, write) = stream.split();

@@ -80,10 +80,10 @@ impl Transport {
         }
     }
 
-    /// Waits until the socket has received bytes or the end of the stream. Needs no buffer. With
-    /// TLS, the caller must have read all decrypted bytes before.
-    pub(crate) async fn readable(&self) -> io::Result<()> {
-        poll_fn(|context| self.with_socket(|socket| socket.poll_read_ready(context))).await
+    /// Returns ready if the socket has received bytes or the end of the stream. Needs no buffer.
+    /// With TLS, the caller must have read all decrypted bytes before.
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with_socket(|socket| socket.poll_read_ready(context))
     }
 
     /// Returns true if the peer has sent neither application bytes nor the end of the stream. Reads

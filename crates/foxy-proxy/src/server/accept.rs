@@ -62,6 +62,8 @@ pub(crate) async fn run_worker(
         tokio::task::spawn_local(nodes::ping_all(upstream.clone(), link, counters));
     }
     let worker = Rc::new(Worker::new(shared, upstream, counters, course.clone()));
+    let watching = Rc::clone(&worker);
+    tokio::task::spawn_local(async move { watching.watch_leaving().await });
     let adopting = moving::adopt(Rc::clone(&worker), adopted, Rc::clone(&clients), course.clone());
     tokio::task::spawn_local(adopting);
     for listener in listeners {
@@ -219,42 +221,47 @@ pub(crate) fn begin(
     place: Place,
 ) {
     let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
-    let state = ConnectionState {
-        idle: Rc::clone(&idle),
-        activity: activity.clone(),
-        presented: None,
-        node: None,
-        aimed_at,
-    };
+    let state =
+        ConnectionState { idle: Rc::clone(&idle), place, presented: None, node: None, aimed_at };
     let worker = Rc::clone(worker);
     // The connection counts as idle only when its task waits for a request.
     activity.begin_work();
-    let began = activity.clone();
     let task = match handshakes {
-        None => tokio::task::spawn_local(async move {
-            began.begin_wait(Instant::now());
-            connection::serve(worker, Transport::Plain(stream), peer, state).await;
-            drop(place);
-        }),
-        Some(Handshakes { tls, is_balanced, is_node }) => tokio::task::spawn_local(async move {
-            began.begin_wait(Instant::now());
-            if let Some((accepted, peer)) =
-                Box::pin(prepare(&worker, tls, stream, peer, is_balanced, &place)).await
-            {
-                let AcceptedTls { transport, presented } = accepted;
-                let node = if is_node { worker.node_of(presented.as_deref()) } else { None };
-                let state = ConnectionState { presented, node, ..state };
-                if is_node && node.is_none() {
-                    worker.counters.add(Counter::CertificatesRefused, 1);
-                } else {
-                    connection::serve(worker, transport, peer, state).await;
-                }
-            }
-            drop(place);
-        }),
+        None => {
+            let stream = Transport::Plain(stream);
+            tokio::task::spawn_local(connection::serve(worker, stream, peer, state))
+        }
+        Some(handshakes) => {
+            let shaken = Box::pin(shake_hands(worker, handshakes, stream, peer, state));
+            tokio::task::spawn_local(async move {
+                let Some(served) = shaken.await else { return };
+                served.await;
+            })
+        }
     };
     activity.set_task(task.abort_handle());
     clients.add(ClientTask { is_idle: idle, task });
+}
+
+/// Does the steps before the first request of a connection. Returns the future that serves the
+/// connection.
+async fn shake_hands(
+    worker: Rc<Worker>,
+    Handshakes { tls, is_balanced, is_node }: Handshakes,
+    stream: TcpStream,
+    peer: SocketAddr,
+    state: ConnectionState,
+) -> Option<impl Future<Output = ()>> {
+    state.place.activity().begin_wait(Instant::now());
+    let (accepted, peer) = prepare(&worker, tls, stream, peer, is_balanced, &state.place).await?;
+    let AcceptedTls { transport, presented } = accepted;
+    let node = if is_node { worker.node_of(presented.as_deref()) } else { None };
+    if is_node && node.is_none() {
+        worker.counters.add(Counter::CertificatesRefused, 1);
+        return None;
+    }
+    let state = ConnectionState { presented, node, ..state };
+    Some(connection::serve(worker, transport, peer, state))
 }
 
 /// Takes a place for a new connection. Each client connection needs a place. Waits if a place will

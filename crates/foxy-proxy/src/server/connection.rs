@@ -6,7 +6,7 @@ use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
 use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
-use crate::core::places::Activity;
+use crate::core::places::{Activity, Place};
 use crate::core::tls::HandshakeFacts;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
@@ -20,13 +20,17 @@ use crate::worker::{Course, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
-/// After this idle time, a connection frees its buffer and the future that reads its requests.
+/// A connection that has been idle for this time frees its buffer, its decoder and the future that
+/// reads requests.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
 /// The next step of a connection after a request.
@@ -44,7 +48,8 @@ enum NextStep {
 pub(crate) struct ConnectionState {
     /// True while the connection waits for the first byte of the next request.
     pub(crate) idle: Rc<Cell<bool>>,
-    pub(crate) activity: Activity,
+    /// The connection's permit to be open, which ends with the connection.
+    pub(crate) place: Place,
     /// The client's certificate and the server name of the client's TLS handshake.
     pub(crate) presented: Option<Rc<HandshakeFacts>>,
     /// Number of the node of the fleet that is the client. `None` for every other client.
@@ -53,85 +58,154 @@ pub(crate) struct ConnectionState {
     pub(crate) aimed_at: Option<SocketAddr>,
 }
 
-pub(crate) async fn serve(
+impl ConnectionState {
+    const fn activity(&self) -> &Activity {
+        self.place.activity()
+    }
+}
+
+/// An idle connection, with only the memory that it needs to wait for bytes of the client.
+struct RestingConnection {
+    stream: Transport,
+    inside: Option<Box<Inside>>,
+    since: Instant,
+    is_http1: bool,
+}
+
+/// The event that ends the rest of a connection.
+enum RestEnd {
+    Bytes,
+    Deadline,
+    /// The connection must move to another foxy process.
+    Leaving,
+}
+
+/// The next step of a connection that has read bytes.
+enum Awakened {
+    Rest(RestingConnection),
+    Http2(Box<ClientConnection>),
+    Ended,
+}
+
+/// Serves a connection until its end. The future has the size of a connection at rest, because
+/// `serve_awake` has its own box.
+pub(crate) fn serve(
     worker: Rc<Worker>,
     stream: Transport,
     peer: SocketAddr,
     state: ConnectionState,
-) {
-    let mut connection = ClientConnection::new(stream, worker.settings().limits);
-    connection.presented.clone_from(&state.presented);
-    connection.aimed_at = state.aimed_at;
-    connection.node = state.node;
-    // After a TLS handshake, the first bytes of the client may already be decrypted. A wait for
-    // bytes on the socket would then miss them.
-    let mut may_rest = matches!(connection.stream, Transport::Plain(_));
-    let (mut idle_since, mut is_http1) = (Instant::now(), false);
-    loop {
-        state.idle.set(connection.buffer.is_empty());
-        state.activity.begin_wait(idle_since);
-        let deadline = idle_since + worker.settings().client_idle;
-        let protocol = match may_rest && connection.buffer.is_empty() {
-            true => rest(&worker, &mut connection, deadline).await,
-            false => None,
-        };
-        let protocol = match protocol {
-            Some(protocol) => protocol,
-            None if is_http1 => ClientProtocol::Http1,
-            None => detect_protocol(&worker, &mut connection, deadline).await,
-        };
-        let next = match protocol {
-            ClientProtocol::Nothing => return connection.stream.say_goodbye(),
-            ClientProtocol::Unknown => {
-                return worker.give_away(connection.stream, peer, state.aimed_at);
+) -> impl Future<Output = ()> {
+    // After the TLS handshake, the first bytes of the client may already be decrypted.
+    let mut may_rest = matches!(stream, Transport::Plain(_));
+    let (since, is_http1) = (Instant::now(), false);
+    let mut resting = RestingConnection { stream, inside: None, since, is_http1 };
+    // An `async fn` would contain each of its arguments twice.
+    async move {
+        loop {
+            state.idle.set(true);
+            state.activity().begin_wait(resting.since);
+            if may_rest {
+                match rest(&worker, &resting).await {
+                    RestEnd::Bytes => {}
+                    RestEnd::Deadline => return resting.stream.say_goodbye(),
+                    RestEnd::Leaving => {
+                        return worker.give_away(resting.stream, peer, state.aimed_at);
+                    }
+                }
             }
-            // Nodes of a fleet speak only HTTP/2.
-            ClientProtocol::Http1 if state.node.is_some() => return,
-            ClientProtocol::Http1 => {
-                Box::pin(serve_requests(&worker, &mut connection, peer, &state)).await
+            match Box::pin(serve_awake(&worker, resting, peer, &state)).await {
+                Awakened::Rest(rested) => (resting, may_rest) = (rested, true),
+                Awakened::Http2(mut connection) => {
+                    let served = http2::serve(&worker, &mut connection, peer, state.activity());
+                    return Box::pin(served).await;
+                }
+                Awakened::Ended => return,
             }
-            ClientProtocol::Http2 => {
-                state.idle.set(false);
-                let served = http2::serve(&worker, &mut connection, peer, &state.activity);
-                return Box::pin(served).await;
-            }
-            ClientProtocol::Other(destination) => {
-                Box::pin(serve_tunnel(&worker, &mut connection, peer, &state, destination)).await
-            }
-        };
-        let inside = match next {
-            NextStep::Rest(since) => {
-                (idle_since, is_http1, may_rest) = (since, true, true);
-                continue;
-            }
-            NextStep::Enter(inside) => inside,
-            NextStep::Move => return worker.give_away(connection.stream, peer, state.aimed_at),
-            NextStep::Close | NextStep::ReadRequest => return,
-        };
-        match Box::pin(intercepting::enter(&worker, connection, inside)).await {
-            Some(entered) => {
-                connection = entered;
-                (idle_since, is_http1, may_rest) = (Instant::now(), false, false);
-            }
-            None => return,
         }
     }
 }
 
-/// Waits until an idle client sends bytes, and then returns `None`. If `deadline` passes first, or
-/// the connection moves to another proxy first, returns which of these happened.
-async fn rest(
+/// Waits until an idle client sends bytes, its time limit ends, or the connection must move.
+fn rest(
     worker: &Worker,
-    connection: &mut ClientConnection,
-    deadline: Instant,
-) -> Option<ClientProtocol> {
-    let can_move = connection.can_move();
-    tokio::select! {
-        biased;
-        is_there = connection.wait_for_bytes(deadline) => {
-            (!is_there).then_some(ClientProtocol::Nothing)
+    RestingConnection { stream, inside, since, .. }: &RestingConnection,
+) -> impl Future<Output = RestEnd> {
+    let deadline = *since + worker.settings().client_idle;
+    let can_move = matches!(stream, Transport::Plain(_)) && inside.is_none();
+    async move {
+        let mut patience = pin!(sleep_until(deadline));
+        let mut leaving = pin!(worker.has_left());
+        poll_fn(|context| {
+            if stream.poll_readable(context).is_ready() {
+                return Poll::Ready(RestEnd::Bytes);
+            }
+            if can_move && leaving.as_mut().poll(context).is_ready() {
+                return Poll::Ready(RestEnd::Leaving);
+            }
+            patience.as_mut().poll(context).map(|()| RestEnd::Deadline)
+        })
+        .await
+    }
+}
+
+/// Serves a connection that has received bytes, or whose first bytes may be decrypted, until it
+/// rests, speaks HTTP/2 or ends.
+async fn serve_awake(
+    worker: &Rc<Worker>,
+    RestingConnection { stream, inside, since, mut is_http1 }: RestingConnection,
+    peer: SocketAddr,
+    state: &ConnectionState,
+) -> Awakened {
+    let mut connection = ClientConnection::new(stream, worker.settings().limits);
+    connection.inside = inside.map(|inside| *inside);
+    connection.presented.clone_from(&state.presented);
+    connection.aimed_at = state.aimed_at;
+    connection.node = state.node;
+    let mut deadline = since + worker.settings().client_idle;
+    loop {
+        let protocol = match is_http1 {
+            true => ClientProtocol::Http1,
+            false => detect_protocol(worker, &mut connection, deadline).await,
+        };
+        let next = match protocol {
+            ClientProtocol::Nothing => {
+                connection.stream.say_goodbye();
+                NextStep::Close
+            }
+            ClientProtocol::Unknown => NextStep::Move,
+            // Nodes speak only HTTP/2.
+            ClientProtocol::Http1 if state.node.is_some() => NextStep::Close,
+            ClientProtocol::Http1 => serve_requests(worker, &mut connection, peer, state).await,
+            ClientProtocol::Http2 => {
+                state.idle.set(false);
+                return Awakened::Http2(Box::new(connection));
+            }
+            ClientProtocol::Other(destination) => {
+                Box::pin(serve_tunnel(worker, &mut connection, peer, state, destination)).await
+            }
+        };
+        match next {
+            NextStep::Rest(since) => {
+                let ClientConnection { stream, inside, .. } = connection;
+                let inside = inside.map(Box::new);
+                return Awakened::Rest(RestingConnection { stream, inside, since, is_http1: true });
+            }
+            NextStep::Enter(inside) => {
+                match Box::pin(intercepting::enter(worker, connection, inside)).await {
+                    Some(entered) => connection = entered,
+                    None => return Awakened::Ended,
+                }
+                let now = Instant::now();
+                state.idle.set(connection.buffer.is_empty());
+                state.activity().begin_wait(now);
+                (deadline, is_http1) = (now + worker.settings().client_idle, false);
+            }
+            NextStep::Move => {
+                worker.give_away(connection.stream, peer, state.aimed_at);
+                return Awakened::Ended;
+            }
+            NextStep::Close | NextStep::ReadRequest => return Awakened::Ended,
         }
-        () = worker.has_left(), if can_move => Some(ClientProtocol::Unknown),
     }
 }
 
@@ -145,7 +219,7 @@ async fn serve_tunnel(
     destination: SocketAddr,
 ) -> NextStep {
     let head = transparent::connect_before(worker, connection, destination).await;
-    let Some(head) = head.filter(|_| state.activity.begin_work()) else { return NextStep::Close };
+    let Some(head) = head.filter(|_| state.activity().begin_work()) else { return NextStep::Close };
     state.idle.set(false);
     connection.is_muted = true;
     answer_request(worker, connection, peer, state, (head, BodyLength::None, None)).await
@@ -298,7 +372,7 @@ async fn serve_request(
             let result = Box::pin(answer::error(worker, &mut sender, CLOSING, reason)).await;
             let ended = Ended::from(result);
             log.end(&ended, sender.sent(), false);
-            state.activity.begin_wait(Instant::now());
+            state.activity().begin_wait(Instant::now());
             connection.linger().await;
             return NextStep::Close;
         }
@@ -337,7 +411,7 @@ async fn answer_request(
             return NextStep::Enter(inside);
         }
         Ended::Answered(_) | Ended::Tunnelled(_) => {
-            state.activity.begin_wait(Instant::now());
+            state.activity().begin_wait(Instant::now());
             connection.linger().await;
         }
         Ended::Aborted(_) => {}
@@ -361,7 +435,7 @@ async fn read_head(
     can_move: bool,
     now: Instant,
 ) -> Result<Option<(RequestHead, BodyLength)>, ReadEnd> {
-    let ConnectionState { idle, activity, .. } = state;
+    let (idle, activity) = (&state.idle, state.activity());
     activity.begin_wait(now);
     let mut deadline = now
         + match idle.get() {
