@@ -13,8 +13,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Bytes of buffer space for one read.
 const READ_BYTES: usize = 16 << 10;
@@ -25,14 +24,6 @@ pub(crate) const SMALL_HEAD: usize = 8 << 10;
 /// Number of copies of a request head in memory: the received bytes, the parsed head, and the head
 /// that the proxy sends to the origin.
 pub(crate) const COPIES_OF_HEAD: usize = 3;
-
-/// Longest time for which the proxy still reads from a connection that it closes. If received bytes
-/// were unread at the close, the kernel would send a reset. The client could then lose the end of
-/// its answer.
-pub(crate) const LINGER: Duration = Duration::from_secs(2);
-
-/// Largest number of bytes that the proxy reads and drops before it closes a connection.
-const LINGER_BYTES: usize = 256 << 10;
 
 /// The reason why the proxy can read nothing more from a client's connection or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,25 +156,6 @@ impl ClientConnection {
             Ok(count) => count == 0,
             Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
         }
-    }
-
-    /// Closes the connection without losing the end of the last answer. Before the close, reads and
-    /// drops the bytes that the client still sends, for at most [`LINGER`].
-    pub(crate) async fn linger(&mut self) {
-        let drop_rest = async {
-            if self.stream.shutdown().await.is_err() {
-                return;
-            }
-            let mut scratch = vec![0; 4096];
-            let mut read = 0;
-            while read < LINGER_BYTES {
-                match self.stream.read(&mut scratch).await {
-                    Ok(0) | Err(_) => return,
-                    Ok(count) => read += count,
-                }
-            }
-        };
-        let _patience_over = timeout(LINGER, drop_rest).await;
     }
 }
 

@@ -11,10 +11,20 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::timeout;
 use tokio_rustls::TlsStream;
+
+/// Longest time for which the proxy still reads from a connection that it closes. If received bytes
+/// were unread at the close, the kernel would send a reset. The client could then lose the end of
+/// its answer.
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
+
+/// Largest number of bytes that the proxy reads and drops before it closes a connection.
+const LINGER_BYTES: usize = 256 << 10;
 
 /// A TCP connection, with or without TLS. In a tunnel through a parent proxy that speaks TLS, the
 /// connection has TLS inside TLS.
@@ -78,6 +88,25 @@ impl Transport {
             Self::Plain(socket) => act(socket),
             Self::Tls(stream) => stream.borrow().get_ref().0.with_socket(act),
         }
+    }
+
+    /// Closes the connection without losing the end of the last answer. Before the close, reads and
+    /// drops the bytes that the client still sends, for at most [`LINGER`].
+    pub(crate) async fn linger(&mut self) {
+        let drop_rest = async {
+            if self.shutdown().await.is_err() {
+                return;
+            }
+            let mut scratch = vec![0; 4096];
+            let mut read = 0;
+            while read < LINGER_BYTES {
+                match self.read(&mut scratch).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => read += count,
+                }
+            }
+        };
+        let _patience_over = timeout(LINGER, drop_rest).await;
     }
 
     /// Returns ready if the socket has received bytes or the end of the stream. Needs no buffer.

@@ -370,7 +370,7 @@ async fn accept_tls(
         }
         Ok(Ok(Err(HandshakeFailure::Refused(stream)))) => {
             worker.counters.add(Counter::CertificatesRefused, 1);
-            connection::let_read(worker, stream).await;
+            connection::let_read(stream).await;
         }
         Ok(Ok(Err(HandshakeFailure::Challenge))) => {}
         Ok(Ok(Err(HandshakeFailure::Failed))) | Err(_) => {

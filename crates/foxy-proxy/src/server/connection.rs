@@ -2,13 +2,13 @@
 //! requests until the client or the proxy closes it. `dispatch` creates the answers.
 
 use crate::answer;
-use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
+use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
 use crate::core::places::{Activity, Place};
 use crate::core::tls::HandshakeFacts;
-use crate::core::transport::Transport;
+use crate::core::transport::{LINGER, Transport};
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ConnectionFate};
 use crate::request::cache_status::CacheStatus;
@@ -115,8 +115,8 @@ pub(crate) fn serve(
             }
             match Box::pin(serve_awake(&worker, resting, peer, &state)).await {
                 Awakened::Rest(rested) => (resting, may_rest) = (rested, true),
-                Awakened::Http2(mut connection) => {
-                    let served = http2::serve(&worker, &mut connection, peer, state.activity());
+                Awakened::Http2(connection) => {
+                    let served = http2::serve(&worker, connection, peer, state.activity());
                     return Box::pin(served).await;
                 }
                 Awakened::Ended => return,
@@ -323,12 +323,12 @@ pub(crate) async fn turn_away(
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
     let ended = Ended::from(result);
     log.end(&ended, sender.sent(), false);
-    connection.linger().await;
+    connection.stream.linger().await;
 }
 
 /// Closes a connection on which the client may still read the last bytes.
-pub(crate) async fn let_read(worker: &Worker, stream: Transport) {
-    ClientConnection::new(stream, worker.settings().limits).linger().await;
+pub(crate) async fn let_read(mut stream: Transport) {
+    stream.linger().await;
 }
 
 /// The options for the last answer on a connection. The connection then closes, because the request
@@ -373,7 +373,7 @@ async fn serve_request(
             let ended = Ended::from(result);
             log.end(&ended, sender.sent(), false);
             state.activity().begin_wait(Instant::now());
-            connection.linger().await;
+            connection.stream.linger().await;
             return NextStep::Close;
         }
     };
@@ -412,7 +412,7 @@ async fn answer_request(
         }
         Ended::Answered(_) | Ended::Tunnelled(_) => {
             state.activity().begin_wait(Instant::now());
-            connection.linger().await;
+            connection.stream.linger().await;
         }
         Ended::Aborted(_) => {}
     }

@@ -7,8 +7,9 @@
 //! cannot circumvent the operator's rules. Without a name, the host is the address of the
 //! destination.
 
-use crate::client::io::{ClientConnection, LINGER};
+use crate::client::io::ClientConnection;
 use crate::core::tls::HANDSHAKE;
+use crate::core::transport::LINGER;
 use crate::request::reason::ErrorReason;
 use crate::upstream::Scheme;
 use crate::worker::Worker;

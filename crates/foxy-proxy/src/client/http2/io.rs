@@ -139,6 +139,9 @@ impl AsyncRead for WatchedIo<'_> {
             let count = self.read_before.len().min(buffer.remaining());
             buffer.put_slice(&self.read_before[..count]);
             self.read_before.advance(count);
+            if self.read_before.is_empty() {
+                *self.read_before = BytesMut::new();
+            }
         }
         self.wire.received(&buffer.filled()[before..], Instant::now());
         Poll::Ready(Ok(()))

@@ -6,6 +6,7 @@ pub(crate) mod stream;
 
 use crate::client::io::{COPIES_OF_HEAD, ClientConnection, ReadTimer, SMALL_HEAD};
 use crate::core::tls::HandshakeFacts;
+use crate::core::transport::Transport;
 
 use crate::client::http2::io::{FrameGatherer, Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
@@ -17,7 +18,7 @@ use crate::core::places::Activity;
 use crate::intercept::Inside;
 use crate::upstream::Scheme;
 use crate::worker::{Course, Worker};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use foxy_http::Limits;
 use h2::server::{Builder, Connection};
 use h2::{Reason, RecvStream};
@@ -177,55 +178,75 @@ impl Drop for OpenStream {
     }
 }
 
-/// Serves a client that speaks HTTP/2. The client's first bytes must be the HTTP/2 preface.
-pub(crate) async fn serve(
+/// Serves a client that speaks HTTP/2. The client's first bytes must be the HTTP/2 preface. The
+/// future keeps no state of HTTP/1.1.
+pub(crate) fn serve(
     worker: &Rc<Worker>,
-    connection: &mut ClientConnection,
+    connection: Box<ClientConnection>,
     peer: SocketAddr,
     activity: &Activity,
-) {
+) -> impl Future<Output = ()> {
     worker.counters.add(Counter::Http2Connections, 1);
+    let ClientConnection { mut stream, mut buffer, inside, presented, node, .. } = *connection;
     let shared = SharedByStreams {
         peer,
-        scheme: connection.stream.scheme(),
-        reached: connection.stream.with_socket(|socket| socket.local_addr()).ok(),
-        inside: connection.inside.clone().map(Rc::new),
-        presented: connection.presented.clone(),
-        node: connection.node,
+        scheme: stream.scheme(),
+        reached: stream.with_socket(|socket| socket.local_addr()).ok(),
+        inside: inside.map(Rc::new),
+        presented,
+        node,
     };
+    async move {
+        match serve_streams(worker, (&mut stream, &mut buffer), &shared, activity).await {
+            ConnectionEnd::Closed => {}
+            ConnectionEnd::Broken => stream.linger().await,
+            ConnectionEnd::Stalled => {
+                // Without the TCP reset, the kernel would try to deliver bytes that the client does
+                // not read.
+                let _ = stream.with_socket(tokio::net::TcpStream::set_zero_linger);
+            }
+        }
+    }
+}
+
+async fn serve_streams(
+    worker: &Rc<Worker>,
+    (stream, buffer): (&mut Transport, &mut BytesMut),
+    shared: &SharedByStreams,
+    activity: &Activity,
+) -> ConnectionEnd {
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));
-    let (stream, buffer) = (&mut connection.stream, &mut connection.buffer);
     let gatherer = FrameGatherer::new(stream, Rc::clone(&stalled), Rc::clone(&wire));
     let gatherer = Rc::new(RefCell::new(gatherer));
     let io = WatchedIo::new(Rc::clone(&gatherer), buffer, Rc::clone(&wire));
-    let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
-    let end = match timeout(worker.settings().client_head, handshake).await {
-        Ok(Ok(frames)) => {
-            let requests = worker.shared.requests.clone();
-            let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
-            gatherer.borrow_mut().ignore_flush();
-            let frames = Frames { connection: frames, gatherer };
-            drive(worker, frames, &stalled, streams, |request, respond, open| {
-                let worker = Rc::clone(worker);
-                let served = stream::serve(worker, shared.clone(), request, respond, open);
-                // The runtime moves the future of a new task several times, and moves a box
-                // cheaply.
-                tokio::task::spawn_local(Box::pin(served));
-            })
-            .await
-        }
-        Ok(Err(_)) => ConnectionEnd::Broken,
-        Err(_) => ConnectionEnd::Stalled,
+    let connection = match Box::pin(handshake(worker, io)).await {
+        Ok(connection) => connection,
+        Err(end) => return end,
     };
-    match end {
-        ConnectionEnd::Closed => {}
-        ConnectionEnd::Broken => connection.linger().await,
-        ConnectionEnd::Stalled => {
-            // Without the TCP reset, the kernel would try to deliver bytes that the client does not
-            // read.
-            let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
-        }
+    let requests = worker.shared.requests.clone();
+    let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
+    gatherer.borrow_mut().ignore_flush();
+    let mut frames = Frames { connection, gatherer };
+    drive(worker, &mut frames, &stalled, &streams, |request, respond, open| {
+        let worker = Rc::clone(worker);
+        let served = stream::serve(worker, shared.clone(), request, respond, open);
+        // The runtime moves the future of a new task several times, and moves a box cheaply.
+        tokio::task::spawn_local(Box::pin(served));
+    })
+    .await
+}
+
+/// Does the HTTP/2 handshake. Returns a box, because futures contain a moved value several times.
+async fn handshake<'a>(
+    worker: &Worker,
+    io: WatchedIo<'a>,
+) -> Result<Box<Connection<WatchedIo<'a>, Bytes>>, ConnectionEnd> {
+    let handshake = builder(&worker.settings().limits).handshake(io);
+    match timeout(worker.settings().client_head, handshake).await {
+        Ok(Ok(connection)) => Ok(Box::new(connection)),
+        Ok(Err(_)) => Err(ConnectionEnd::Broken),
+        Err(_) => Err(ConnectionEnd::Stalled),
     }
 }
 
@@ -245,7 +266,7 @@ type Respond = h2::server::SendResponse<Bytes>;
 
 /// A connection with its HTTP/2 library. Sends all frames that are ready in one write.
 struct Frames<'a> {
-    connection: Connection<WatchedIo<'a>, Bytes>,
+    connection: Box<Connection<WatchedIo<'a>, Bytes>>,
     gatherer: Rc<RefCell<FrameGatherer<'a>>>,
 }
 
@@ -269,9 +290,9 @@ impl Frames<'_> {
 /// Processes frames until the connection ends. Passes each new stream to `start`.
 async fn drive(
     worker: &Worker,
-    mut frames: Frames<'_>,
+    frames: &mut Frames<'_>,
     stalled: &Stalled,
-    streams: Rc<Streams>,
+    streams: &Rc<Streams>,
     start: impl Fn(http::Request<RecvStream>, Respond, OpenStream),
 ) -> ConnectionEnd {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
