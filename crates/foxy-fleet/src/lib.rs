@@ -7,10 +7,12 @@
 //! - `member` has the nodes of a fleet as the operator lists them.
 //! - `found` finds the members by DNS.
 //! - `joining` tells how much of its keys a node takes while it joins or leaves.
-//! - `rendezvous` orders the members for a cache key: the owner first, then its substitutes.
-//! - `times` measures how fast nodes answer, and `rates` how often nodes ask for each key.
+//! - `times` measures how fast nodes answer.
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
 //! - `cold` keeps stored responses in a store that speaks S3. It works without a fleet too.
+//!
+//! `foxy_base::Rendezvous` chooses the owner of a key. `foxy_base::KeyRates` measures how often nodes
+//! ask for each key.
 
 #[cfg(feature = "cold")]
 pub mod cold;
@@ -20,11 +22,8 @@ pub mod member;
 mod node_table;
 pub mod nodes;
 pub mod purges;
-mod rates;
-pub mod rendezvous;
 mod times;
 
 pub use joining::JoinTerms;
 pub use member::{BadFleet, BadMember, Member, MemberId, Members};
 pub use nodes::{NodeStatus, Nodes};
-pub use rendezvous::Rendezvous;

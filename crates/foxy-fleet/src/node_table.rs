@@ -4,7 +4,7 @@
 
 use crate::member::{Member, Members};
 use crate::nodes::NodeState;
-use crate::rendezvous::Rendezvous;
+use foxy_base::Rendezvous;
 use foxy_proxy::upstream::fleet::FleetNode;
 use std::sync::Arc;
 
@@ -66,7 +66,8 @@ impl NodeTable {
         let present = members.all().iter().map(&mut numbered).collect();
         let too_many = known.len().saturating_sub(MAX_FORMER);
         known.drain(..too_many);
-        let rendezvous = Rendezvous::new(members.all());
+        let weights = members.all().iter().map(|member| (member.id.as_str(), member.weight));
+        let rendezvous = Rendezvous::new(weights);
         Self { members, rendezvous, present, former: known, next }
     }
 

@@ -4,9 +4,8 @@
 use crate::joining::{JoinTerms, Joining};
 use crate::member::{Member, MemberId, Members};
 use crate::node_table::{ListedNode, NodeTable};
-use crate::rates::KeyRates;
 use crate::times::RecentTimes;
-use foxy_base::Instant;
+use foxy_base::{Instant, KeyRates};
 use foxy_proxy::core::live::Live;
 use foxy_proxy::upstream::fleet::{ChosenNode, Fleet, FleetNode, Standing, Told};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

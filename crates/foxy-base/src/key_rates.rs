@@ -1,7 +1,7 @@
 //! Estimates how often nodes ask for each key, in a table of fixed size. Rare keys displace each
 //! other from the table, but not a frequent key.
 
-use foxy_base::Instant;
+use crate::Instant;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;

@@ -2,7 +2,6 @@
 //! name. The member with the best score owns the key. If a member is lost, only its keys move, and
 //! each to the member with the second-best score. All nodes with the same members agree.
 
-use crate::member::Member;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Computes the scores of a fleet's members.
@@ -18,13 +17,15 @@ struct Seat {
 }
 
 impl Rendezvous {
-    /// Prepares the members. The order of the list does not change the owner of a key.
-    pub fn new(members: &[Member]) -> Self {
-        let seat = |member: &Member| Seat {
-            seed: xxh3_64_with_seed(member.id.as_str().as_bytes(), 0),
-            weight: f64::from(member.weight),
+    /// Prepares the members from their names and weights. The order of the list does not change
+    /// the owner of a key.
+    #[must_use]
+    pub fn new<'a>(members: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
+        let seat = |(name, weight): (&str, u32)| Seat {
+            seed: xxh3_64_with_seed(name.as_bytes(), 0),
+            weight: f64::from(weight),
         };
-        Self { members: members.iter().map(seat).collect() }
+        Self { members: members.into_iter().map(seat).collect() }
     }
 
     /// Returns the positions of all members, from the owner of the key to the last substitute.
@@ -38,12 +39,19 @@ impl Rendezvous {
     /// Returns the best members for a key: the owner and the second. `part` returns how many
     /// thousandths of its weight a member has now. A member without any weight does not count.
     pub fn best_two(&self, key: &[u8], part: impl Fn(usize) -> u32) -> [Option<usize>; 2] {
+        self.best_two_of(key, (0..self.members.len()).map(|number| (number, part(number))))
+    }
+
+    /// Returns the best two of some members, which have a position and a part of their weight.
+    pub fn best_two_of(
+        &self,
+        key: &[u8],
+        members: impl IntoIterator<Item = (usize, u32)>,
+    ) -> [Option<usize>; 2] {
         let mut best: [Option<((f64, u64), usize)>; 2] = [None; 2];
-        let parts =
-            self.members.iter().enumerate().map(|(number, seat)| (number, seat, part(number)));
-        for (number, seat, part) in parts.filter(|(.., part)| *part > 0) {
-            let weight = seat.weight * f64::from(part);
-            let score = Seat { weight, ..*seat }.score(key);
+        for (number, part) in members.into_iter().filter(|(_, part)| *part > 0) {
+            let seat = self.members[number];
+            let score = Seat { weight: seat.weight * f64::from(part), ..seat }.score(key);
             let beats = |other: Option<((f64, u64), usize)>| {
                 other.is_none_or(|(other, _)| better(score, other).is_lt())
             };
@@ -79,12 +87,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn members(weights: &[u32]) -> Vec<Member> {
-        let member = |(number, weight): (usize, &u32)| {
-            let text = format!("n{number} https://n{number}.test:1 weight={weight}");
-            text.parse().expect("a member")
-        };
+    fn members(weights: &[u32]) -> Vec<(String, u32)> {
+        let member = |(number, weight): (usize, &u32)| (format!("n{number}"), *weight);
         weights.iter().enumerate().map(member).collect()
+    }
+
+    fn prepared(members: &[(String, u32)]) -> Rendezvous {
+        Rendezvous::new(members.iter().map(|(name, weight)| (name.as_str(), *weight)))
     }
 
     fn keys(count: usize) -> impl Iterator<Item = String> {
@@ -95,7 +104,7 @@ mod tests {
     fn shares_are_in_proportion_to_the_weights() {
         const KEYS: usize = 40_000;
         for weights in [&[1, 1, 1][..], &[1, 2, 5], &[100, 300, 1, 99]] {
-            let rendezvous = Rendezvous::new(&members(weights));
+            let rendezvous = prepared(&members(weights));
             let mut owned = vec![0_usize; weights.len()];
             for key in keys(KEYS) {
                 owned[rendezvous.order(key.as_bytes())[0]] += 1;
@@ -112,8 +121,7 @@ mod tests {
 
     #[test]
     fn a_larger_weight_takes_keys_only_for_its_member() {
-        let (before, after) =
-            (Rendezvous::new(&members(&[1, 1, 1])), Rendezvous::new(&members(&[1, 2, 1])));
+        let (before, after) = (prepared(&members(&[1, 1, 1])), prepared(&members(&[1, 2, 1])));
         for key in keys(2000) {
             let (old, new) = (before.order(key.as_bytes())[0], after.order(key.as_bytes())[0]);
             assert!(old == new || new == 1, "{key}: {old} to {new}");
@@ -127,7 +135,7 @@ mod tests {
             lost in any::<prop::sample::Index>(),
             key in any::<[u8; 16]>(),
         ) {
-            let rendezvous = Rendezvous::new(&members(&weights));
+            let rendezvous = prepared(&members(&weights));
             let lost = lost.index(weights.len());
             let order = rendezvous.order(&key);
             let rest: Vec<_> = order.iter().copied().filter(|number| *number != lost).collect();
@@ -143,9 +151,9 @@ mod tests {
             let all = members(&weights);
             let reversed: Vec<_> = all.iter().rev().cloned().collect();
             let last = all.len() - 1;
-            let backwards = Rendezvous::new(&reversed).order(&key);
+            let backwards = prepared(&reversed).order(&key);
             let backwards: Vec<_> = backwards.into_iter().map(|number| last - number).collect();
-            prop_assert_eq!(Rendezvous::new(&all).order(&key), backwards);
+            prop_assert_eq!(prepared(&all).order(&key), backwards);
         }
     }
 }
