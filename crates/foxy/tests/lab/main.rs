@@ -19,6 +19,7 @@ mod load_tls;
 mod load_trace;
 mod peak;
 mod sim;
+mod sim_fleet;
 mod sim_interrupted;
 mod trace_commands;
 mod wpb;

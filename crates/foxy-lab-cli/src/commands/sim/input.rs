@@ -4,10 +4,10 @@
 use crate::logs;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
-use foxy_workload::Trace;
+use foxy_lab::simulation::fleet::generated;
 use foxy_workload::trace::ReadReport;
 use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
-
+use foxy_workload::{Trace, Workload};
 use std::path::PathBuf;
 
 /// The number of requests in the trace of the WebCoSM paper (Table 1 of paper 001 in
@@ -17,6 +17,12 @@ const GETS: u64 = 1_058_206;
 pub enum Input {
     Log(Trace),
     Model(&'static TraceModel, usize),
+    /// A workload of the load generator, for fleets only.
+    Objects {
+        workload: Box<Workload>,
+        gets: usize,
+        is_warm: bool,
+    },
 }
 
 impl Input {
@@ -24,11 +30,20 @@ impl Input {
         match self {
             Self::Log(trace) => std::borrow::Cow::Borrowed(trace),
             Self::Model(model, gets) => std::borrow::Cow::Owned(generate(model, *gets, seed)),
+            Self::Objects { workload, gets, is_warm } => {
+                let trace = generated::trace(workload, *gets, *is_warm, seed);
+                std::borrow::Cow::Owned(trace.expect("the workload has objects"))
+            }
         }
     }
 
     pub const fn has_seeds(&self) -> bool {
-        matches!(self, Self::Model(..))
+        !matches!(self, Self::Log(_))
+    }
+
+    /// Returns whether the requests have times.
+    pub const fn has_times(&self) -> bool {
+        !matches!(self, Self::Objects { .. })
     }
 }
 
@@ -51,6 +66,11 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
         return Ok((Input::Log(trace), about));
     }
     let name = matches.get_one::<String>("workload").expect("an input is required");
+    if let Some(workload) = objects(matches, name) {
+        let is_warm = matches.get_flag("warm-up");
+        let about = format!("workload {name}: {made} gets");
+        return Ok((Input::Objects { workload: Box::new(workload), gets: made, is_warm }, about));
+    }
     let model = MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
         Failure::Unusable(format!(
@@ -59,6 +79,14 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
         ))
     })?;
     Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
+}
+
+/// Returns the workload of the load generator that a fleet gets.
+fn objects(matches: &ArgMatches, name: &str) -> Option<Workload> {
+    let workload = Workload::find(name).filter(|_| matches.get_flag("fleet"))?;
+    workload.objects()?;
+    let objects = matches.get_one::<u64>("objects").copied();
+    Some(objects.map_or(workload.clone(), |objects| generated::with_objects(workload, objects)))
 }
 
 fn reading(report: &ReadReport, trace: &Trace) -> String {

@@ -1,6 +1,7 @@
-//! `foxy sim`: simulates a trace. It reports hit ratios by cache size and policy, and the disk
-//! operations of storage schemes.
+//! `foxy sim`: simulates a trace. It reports hit ratios by cache size and policy, the disk
+//! operations of storage schemes, and the caches of a fleet.
 
+mod fleet;
 mod hits;
 mod input;
 mod place;
@@ -28,10 +29,11 @@ pub fn command() -> Command {
         .long_about(ABOUT)
         .after_help(names())
         .args(fed_with())
-        .group(ArgGroup::new("input").args(["trace", "workload", "operations"]).required(true))
+        .group(ArgGroup::new("input").args(["trace", "workload", "operations", "merge"]).required(true))
         .group(ArgGroup::new("levels").args(["scheme", "save-operations"]).multiple(true))
         .args(caches())
         .args(storage())
+        .args(fleet::arguments())
         .args(flags([Flag::Json]))
 }
 
@@ -50,7 +52,11 @@ store and limits are the same as in `foxy figure`, except for the mapping of ufs
 (--ufs-mapping). If a store loses or refuses more than a twentieth of its work, the run has \
 failed. Its row then gives the reason instead of a rate.
 
+With --fleet the command sends the trace through the caches of a fleet's nodes. The proxy's \
+functions choose the owner of each key, and the hot keys.
+
   foxy sim --trace access.log
+  foxy sim --trace access.log --fleet --nodes 3,10,100 --cache-size 1G
   foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3
   foxy sim --trace access.log --memory 64M --disk 1G --scheme all --device /mnt/disk";
 
@@ -210,11 +216,15 @@ fn scale(text: &str) -> Result<f64, String> {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let scale = *matches.get_one("scale").expect("has a default");
     let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
-    let opened =
-        if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
+    let has_requests = !matches.contains_id("operations") && !matches.contains_id("merge");
+    let opened = if has_requests { Some(input::open(matches, scale)?) } else { None };
     let input = opened.as_ref().map(|(input, _)| input);
     let about = opened.as_ref().map_or(String::new(), |(_, about)| format!("{about}\n"));
     let (text, found, any) = match input {
+        input if matches.get_flag("fleet") => {
+            let (table, found) = fleet::run(matches, input, &seeds, Machine::look().cores)?;
+            (format!("\n{table}"), found, true)
+        }
         Some(input)
             if !matches.contains_id("scheme") && !matches.contains_id("save-operations") =>
         {
