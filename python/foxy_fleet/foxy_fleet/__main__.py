@@ -3,12 +3,12 @@
 import argparse
 import os
 
-import foxy_fleet
+from foxy_fleet import workers
 
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="foxy_fleet", description=foxy_fleet.__doc__,
+        prog="foxy_fleet", description=workers.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--foxy", default="foxy", help="the program foxy [default: foxy]")
     parser.add_argument("--parts", type=int, default=os.cpu_count(),
@@ -20,9 +20,9 @@ def main():
     parser.add_argument("--out", required=True, metavar="FILE", help="the Parquet file to write")
     parser.add_argument("arguments", nargs="+", help="arguments of foxy sim, after --")
     given = parser.parse_args()
-    found = foxy_fleet.measures(
+    found = workers.measures(
         given.foxy, given.arguments, given.parts, given.scheduler, given.workers)
-    foxy_fleet.write(found, given.out)
+    workers.write(found, given.out)
     print(f"{len(found)} measures are in {given.out}")
 
 

@@ -11,7 +11,7 @@ import pathlib
 import sys
 import tempfile
 
-import foxy_fleet
+from foxy_fleet import workers
 
 RECORD = "results/2026-11-27-intel-xeon-2-cores-fleet/run.jsonl"
 OBJECTS, SIZE, EXPONENT = 3000, 8192, 0.8
@@ -71,7 +71,7 @@ def predicted(foxy, seeds):
         file.write_text("\n".join(trace()) + "\n", encoding="utf-8")
         lost = BEFORE + SECONDS + 3
         back = BEFORE + 3 * SECONDS
-        found = foxy_fleet.measures(foxy, [
+        found = workers.measures(foxy, [
             "--trace", str(file), "--nodes", "3", "--entries", "2", "--placement", "owner",
             "--hot-rate", "1000000", "--cache-size", "10G", "--ramp", "0", "--window",
             str(SECONDS), "--outage", f"3@{lost}-{back}", "--seed", seeds], 1)
