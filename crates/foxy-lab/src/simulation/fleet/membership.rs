@@ -188,10 +188,13 @@ fn replacements(plan: &FleetPlan, nodes: &mut Vec<Node>, end: Instant) -> Vec<Ch
     let rate = plan.churn / 3600.0 * f64::from(plan.nodes);
     let (mut changes, mut at) = (Vec::new(), Instant::ZERO);
     let mut seats: Vec<u32> = (0..plan.nodes).collect();
-    while rate > 0.0 {
+    if rate <= 0.0 {
+        return changes;
+    }
+    loop {
         at = at + Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
         if at > end {
-            break;
+            return changes;
         }
         let seat = random.below(plan.nodes.into()) as u32;
         if plan.outages.iter().any(|outage| outage.seat == seat) {
@@ -205,7 +208,6 @@ fn replacements(plan: &FleetPlan, nodes: &mut Vec<Node>, end: Instant) -> Vec<Ch
         changes.push(Change { at: ended, node: old, kind: ChangeKind::Ends });
         changes.extend(joined(plan, new, at));
     }
-    changes
 }
 
 fn lost(plan: &FleetPlan, outage: &Outage) -> Vec<Change> {
