@@ -2,6 +2,7 @@
 
 use super::{FLEET, measures};
 use crate::support::commands::ended;
+use crate::support::not_run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,8 +22,7 @@ fn many_workers_give_the_records_of_one_worker() {
         ended(&mut python)
     };
     if python(&["-c", "import dask, pyarrow"]).0 != Some(0) {
-        eprintln!("NOT RUN: no dask and pyarrow; `cargo xtask tools` installs them");
-        return;
+        return not_run("a simulated fleet on many workers", "Dask or pyarrow is missing");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).display().to_string();
