@@ -11,8 +11,8 @@
 //! - `purges` orders the purges of all nodes, and knows when a purge holds everywhere.
 //! - `cold` keeps stored responses in a store that speaks S3. It works without a fleet too.
 //!
-//! `foxy_base::Rendezvous` chooses the owner of a key. `foxy_base::KeyRates` measures how often nodes
-//! ask for each key.
+//! `foxy_base::Rendezvous` chooses the owner of a key. `foxy_base::KeyRates` measures how often
+//! nodes ask for each key.
 
 #[cfg(feature = "cold")]
 pub mod cold;

@@ -129,7 +129,8 @@ mod tests {
     use super::*;
 
     fn request(id: u64, offset: u32) -> ReadRequest {
-        let place = RecordPlace { segment: SegmentId { era: 1, id }, offset, length: 1000 };
+        let place =
+            RecordPlace { segment: SegmentId { era: 1, id }, offset, length: 1000, is_own: true };
         let (key, asked) = (Key([0; 16]), Instant::now());
         ReadRequest { key, place, asked, reply: Box::new(drop) }
     }

@@ -21,6 +21,9 @@ use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{SCHEMES, TUNING};
 use foxy_workload::trace::synthetic::MODELS;
 
+/// The arguments that name the input. Exactly one of them must be given.
+const INPUTS: [&str; 4] = ["trace", "workload", "operations", "merge"];
+
 pub fn command() -> Command {
     Command::new("sim")
         .about(
@@ -29,7 +32,7 @@ pub fn command() -> Command {
         .long_about(ABOUT)
         .after_help(names())
         .args(fed_with())
-        .group(ArgGroup::new("input").args(["trace", "workload", "operations", "merge"]).required(true))
+        .group(ArgGroup::new("input").args(INPUTS).required(true))
         .group(ArgGroup::new("levels").args(["scheme", "save-operations"]).multiple(true))
         .args(caches())
         .args(storage())

@@ -59,8 +59,8 @@ fn with_members(fleet: &FleetChapter, members: &[Member]) -> FleetChapter {
 }
 
 impl Discovery {
-    /// Starts to look up the members of the fleet. The members of the settings are in force. Returns
-    /// `None` if the settings name no DNS records.
+    /// Starts to look up the members of the fleet. The members of the settings are in force.
+    /// Returns `None` if the settings name no DNS records.
     pub fn start(settings: &Settings) -> Result<Option<Self>, Failure> {
         let (fleet, servers) = (settings.fleet.clone(), settings.network.name_servers.clone());
         let Some(records) = fleet.records() else { return Ok(None) };

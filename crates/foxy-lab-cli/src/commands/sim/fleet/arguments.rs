@@ -15,7 +15,7 @@ pub fn arguments() -> Vec<Arg> {
     let all = [nodes(), changes(), output_files()].into_iter().flatten();
     let fleet = switch(
         "fleet",
-        "Simulate a fleet of nodes; --cache-size is the size of each node's cache [policy: webcosm]",
+        "Simulate a fleet of nodes, each with a cache of --cache-size [policy: webcosm]",
     );
     let fleet = fleet.help_heading("Fleets").conflicts_with_all(["levels", "operations"]);
     std::iter::once(fleet).chain(all.map(of_fleet)).collect()
