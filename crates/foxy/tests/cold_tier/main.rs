@@ -79,11 +79,11 @@ fn what_a_node_evicts_comes_back_without_the_origin_but_never_outdated() {
         }
     }
     // Pages that are asked for once drive the others out of memory and disk.
-    let mut fills = 0..;
+    let mut fills = PAGES..;
     let mut evicted = kept.iter().cycle().take(4 * kept.len());
     let came_back = evicted.any(|url| {
         for number in fills.by_ref().take(8) {
-            assert_eq!(foxy.get(&scene.large_page(number)).status, 200);
+            assert_eq!(foxy.get(&scene.page(number)).status, 200);
         }
         let asked = scene.asked();
         let page = foxy.get(url);

@@ -69,11 +69,6 @@ impl Scene {
         self.origin.url(&format!("/vary/{number}/bytes={PAGE_BYTES}"))
     }
 
-    /// Returns the URL of a page of 1,000,000 bytes.
-    pub fn large_page(&self, number: u64) -> String {
-        self.origin.url(&format!("/large/{number}/bytes=1000000"))
-    }
-
     /// Gives a page a new content.
     pub fn change(&self, url: &str) {
         let mut versions = self.versions.lock().expect("sound");
@@ -186,8 +181,9 @@ fn send(foxy: &Foxy, method: &str, url: &str, fields: &str) -> Response {
     request(foxy.proxy, &text)
 }
 
+/// Removes a URL. A soft purge would only let the origin validate the response.
 pub fn purge(foxy: &Foxy, url: &str) -> Response {
-    send(foxy, "PURGE", url, "")
+    send(foxy, "PURGE", url, "Foxy-Purge: hard\r\n")
 }
 
 /// Purges a URL again and again, until foxy has acknowledged the purge.
