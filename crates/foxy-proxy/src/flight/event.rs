@@ -45,14 +45,22 @@ impl FlightOutcome {
     /// Returns true if the outcome may answer a request that joins the flight (shared fetch). The
     /// response must be fresh, as if the request had found it in the cache.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
-        let stored = match self {
+        self.stored().is_none_or(|stored| {
+            matches!(decide(control, stored, now), Next::Serve { permit: None, .. })
+        })
+    }
+
+    /// Returns true if the response sets a cookie.
+    pub(crate) fn sets_cookie(&self) -> bool {
+        self.stored().is_some_and(|stored| stored.head.headers.contains("set-cookie"))
+    }
+
+    fn stored(&self) -> Option<&Arc<Stored>> {
+        match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
             Self::Revalidated(stored, _) => Some(stored),
             Self::Unconfirmed | Self::Failed(_) => None,
-        };
-        stored.is_none_or(|stored| {
-            matches!(decide(control, stored, now), Next::Serve { permit: None, .. })
-        })
+        }
     }
 }
 

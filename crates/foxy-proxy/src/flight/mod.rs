@@ -25,6 +25,7 @@ use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::RequestControl;
 use foxy_store::{Key, KeyMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -38,6 +39,8 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
+    /// True if the request that started the flight had a `Cookie` or `Authorization` field.
+    is_personal: AtomicBool,
     /// For the access log: the server and the parent proxy (if any) from which the first final head
     /// came. Empty until then.
     pub(crate) responder: OnceLock<Responder>,
@@ -59,8 +62,24 @@ impl Flight {
         memory_budget.open();
         let (state, keeping) = (Mutex::default(), Mutex::default());
         let (progress, room, kept) = (Notify::new(), Notify::new(), Notify::new());
-        let responder = OnceLock::new();
-        Arc::new(Self { state, progress, room, epoch, responder, keeping, kept, memory_budget })
+        let (responder, is_personal) = (OnceLock::new(), AtomicBool::new(false));
+        Arc::new(Self {
+            state,
+            progress,
+            room,
+            epoch,
+            is_personal,
+            responder,
+            keeping,
+            kept,
+            memory_budget,
+        })
+    }
+
+    /// Notes that the request that started the flight (shared fetch) had a `Cookie` or
+    /// `Authorization` field.
+    pub(crate) fn set_personal(&self) {
+        self.is_personal.store(true, Ordering::Relaxed);
     }
 
     fn state(&self) -> MutexGuard<'_, FlightState> {
@@ -252,6 +271,12 @@ impl Reader {
 
     pub(crate) fn is_of(&self, flight: &Flight) -> bool {
         std::ptr::eq(&*self.flight, flight)
+    }
+
+    /// Returns true if the request that started the flight (shared fetch) had a `Cookie` or
+    /// `Authorization` field.
+    pub(crate) fn is_personal(&self) -> bool {
+        self.flight.is_personal.load(Ordering::Relaxed)
     }
 
     pub(crate) fn began_after(&self, came: Epoch) -> bool {

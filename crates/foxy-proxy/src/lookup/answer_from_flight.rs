@@ -10,6 +10,7 @@ use crate::core::View;
 use crate::fill::stale::Miss;
 use crate::flight::{FlightEvent, FlightHead, FlightOutcome, Piece, Reader};
 use crate::lookup::serve_stored::serve_or_make_up;
+use crate::request::exchange::Wanted;
 use crate::request::{Aborted, Answered, CacheStatus, ErrorReason, Hit};
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
@@ -40,16 +41,24 @@ pub(crate) async fn follow(
     if !stands_in && !fits(transaction, miss, &outcome) {
         return Ok(Followed::Unusable);
     }
-    // If the fetch began after this request arrived, the response may answer this request even if
-    // the response was stale on arrival.
-    if !stands_in
-        && !reader.began_after(transaction.came)
-        && !outcome.may_answer(&transaction.control, clock::steady())
-    {
-        return Ok(Followed::Stale);
+    if !stands_in && !outcome.may_answer(&transaction.control, clock::steady()) {
+        // The origin must judge each user's request itself.
+        if reader.is_personal() || is_personal(transaction.wanted) || outcome.sets_cookie() {
+            return Ok(Followed::Unusable);
+        }
+        // If the fetch began after this request arrived, the response may answer this request even
+        // if the response was stale on arrival.
+        if !reader.began_after(transaction.came) {
+            return Ok(Followed::Stale);
+        }
     }
     let got = answer_from_flight(transaction, miss, reader, outcome, true).await?;
     Ok(got.map_or(Followed::Unusable, Followed::Answered))
+}
+
+/// Returns true if the request has a field that may identify a user.
+pub(crate) fn is_personal(wanted: &Wanted<'_>) -> bool {
+    ["authorization", "cookie"].iter().any(|name| wanted.head.headers.contains(name))
 }
 
 /// Returns true if the outcome of a flight (a shared fetch) fits a request that joined the flight.

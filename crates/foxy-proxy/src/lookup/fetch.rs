@@ -7,7 +7,7 @@ use crate::core::{Counter, ForwardReason, HitSource, View};
 use crate::fill::stale::{Miss, PendingUpdate};
 use crate::fill::{outgoing, refresh, start};
 use crate::flight::{Boarding, Flight, FlightEvent, Reader};
-use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow};
+use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow, is_personal};
 use crate::lookup::serve_stored::{make_up, serve_or_make_up};
 use crate::lookup::{Lookup, ask_cold, ask_node, by_slices, forward};
 use crate::request::exchange::{FleetRole, Next, decide};
@@ -220,6 +220,9 @@ async fn lead(
     flight: Arc<Flight>,
     reader: Reader,
 ) -> Result<Option<Answered>, Aborted> {
+    if is_personal(transaction.wanted) {
+        flight.set_personal();
+    }
     start(transaction.worker, transaction.wanted, miss, flight);
     loop {
         match reader.event(true).await {

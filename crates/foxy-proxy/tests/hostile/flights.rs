@@ -142,6 +142,24 @@ async fn what_is_stale_on_arrival_answers_nobody_who_came_after_the_origin_was_a
 }
 
 #[tokio::test]
+async fn what_is_stale_on_arrival_is_never_shared_between_users() {
+    local(async {
+        for (fields, request_field) in [
+            ("Cache-Control: max-age=0\r\nETag: \"1\"\r\n", "Cookie: user=1\r\n"),
+            ("Cache-Control: no-cache\r\nETag: \"1\"\r\n", "Cookie: user=1\r\n"),
+            ("Cache-Control: s-maxage=0\r\n", "Authorization: Basic eA==\r\n"),
+            ("Cache-Control: public, max-age=0\r\nSet-Cookie: id=1\r\nETag: \"1\"\r\n", ""),
+        ] {
+            let (mut bodies, asked) = five_at_once(fields, request_field).await;
+            bodies.sort();
+            bodies.dedup();
+            assert_eq!((bodies.len(), asked), (5, 5), "{fields}{request_field}: {bodies:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn those_who_stay_are_served_when_the_first_client_leaves() {
     local(async {
         let script = vec![
