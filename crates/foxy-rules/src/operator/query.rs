@@ -2,6 +2,7 @@
 //! query.
 
 use super::effect::Effects;
+use super::path::decoded;
 use super::pattern::Pattern;
 
 /// The query parameters that belong to the cache key.
@@ -57,11 +58,17 @@ impl<'r> QueryKey<'r> {
         key
     }
 
-    /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`.
+    /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`. Origins decode
+    /// names: `%69d` is `id`. The key keeps a parameter if either spelling of its name demands this,
+    /// because a parameter that the key lacks could change the response for others.
     pub(super) fn keeps(self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
-        let is_in = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
-        !is_in(self.ignore) && self.keep.is_none_or(is_in)
+        let is_in = |patterns: &[Pattern], name: &[u8]| {
+            patterns.iter().any(|pattern| pattern.matches(name))
+        };
+        let decoded = decoded(name);
+        let keeps = |keep: &[Pattern]| is_in(keep, name) || is_in(keep, &decoded);
+        !(is_in(self.ignore, name) && is_in(self.ignore, &decoded)) && self.keep.is_none_or(keeps)
     }
 }
 
@@ -91,6 +98,7 @@ mod tests {
         let keep = patterns(&["id", "page"]);
         let key = QueryKey { keep: Some(&keep), sort: true, ..QueryKey::default() };
         assert_eq!(applied(key, "/x?page=2&t=9&id=1"), "/x?id=1&page=2");
+        assert_eq!(applied(key, "/x?%69d=1&i%64=2&t=9"), "/x?%69d=1&i%64=2");
         let nothing = QueryKey { keep: Some(&[]), ..QueryKey::default() };
         assert_eq!(applied(nothing, "/x?a=1"), "/x");
     }
