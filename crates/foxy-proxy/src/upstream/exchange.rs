@@ -249,7 +249,7 @@ impl UpstreamExchange {
     ///
     /// Over HTTP/1.1, only an idempotent request with a complete body and no upgrade uses an idle
     /// connection. The origin may have closed the connection meanwhile, and the request would be
-    /// lost (RFC 9112 §9.3.1).
+    /// lost (RFC 9112 §9.3.1). A repeated request uses a new connection (RFC 9110 §9.2.2).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             self.choose_route()?;
@@ -258,9 +258,10 @@ impl UpstreamExchange {
             let head = (!self.over_http1 && self.shared.may_share(&self.route))
                 .then(|| http2::request(scheme, method, target, headers, body.length()));
             let head = head.flatten();
+            let may_be_lost = method.is_idempotent() && body.is_complete() && !self.request.upgrade;
             let wanted = ReachOptions {
                 http2: head.is_some(),
-                kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
+                kept: self.repeats == 0 && may_be_lost,
                 client: self.client.map(ClientEnds::block),
             };
             let begun = Instant::now();
@@ -453,8 +454,7 @@ impl UpstreamExchange {
     /// Prepares to send the request again. Fails if HTTP forbids this, if part of the body was
     /// already read from the client, or after too many attempts.
     fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
-        let link = self.link.take();
-        let request = &self.request;
+        let (link, request) = (self.link.take(), &self.request);
         let may = match why {
             RetryReason::Lost => {
                 request.method.is_idempotent() && request.body.is_complete() && !request.taken
@@ -472,7 +472,7 @@ impl UpstreamExchange {
         if !may {
             return Err(error);
         }
-        if matches!(link, Some(Link::Http2(_))) {
+        if matches!(link, Some(Link::Http2(_))) || why == RetryReason::Lost {
             self.repeat(error)?;
         }
         self.over_http1 |= why == RetryReason::OverHttp1;

@@ -35,15 +35,18 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     } else {
         client.ask("POST", "/reload", "")?
     };
-    if matches.get_flag("json") {
-        terminal::print(answer.trim_end());
-        return Ok(());
-    }
     let said: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
     })?;
-    terminal::print(said["report"].as_str().unwrap_or_default());
-    let watched = said["watch"]["report"].as_str();
-    watched.into_iter().for_each(terminal::print);
-    Ok(())
+    if matches.get_flag("json") {
+        terminal::print(answer.trim_end());
+    } else {
+        terminal::print(said["report"].as_str().unwrap_or_default());
+        let watched = said["watch"]["report"].as_str();
+        watched.into_iter().for_each(terminal::print);
+    }
+    match said["watch"]["taken_back"].as_bool() {
+        Some(true) => Err(Failure::Failed("the change is not in force; see the errors".into())),
+        _ => Ok(()),
+    }
 }

@@ -221,4 +221,25 @@ mod tests {
             assert_eq!(has_list, lines == [listed], "{lines:?}");
         }
     }
+
+    #[test]
+    fn a_condition_on_the_cache_leaves_the_route_without_a_cache() {
+        let used = "http-request cache-use small";
+        let stored = "http-response cache-store small";
+        for (lines, expected) in [
+            ([used, stored].map(str::to_owned), "bypass = false"),
+            ([format!("{used} if {{ path_beg /static }}"), stored.into()], "bypass = true"),
+            ([used.into(), format!("{stored} unless {{ res.hdr(X-C) a }}")], "bypass = true"),
+        ] {
+            let content = format!(
+                "cache small\n  max-age 60\nfrontend a\n  bind :80\n  default_backend b\n\
+                 backend b\n  {}\n  server s 10.0.0.1:80\n",
+                lines.join("\n  ")
+            );
+            let draft = import(&content, &OriginalFiles::beside(Path::new("a")), true);
+            assert!(draft.text().contains(expected), "{lines:?}: {}", draft.text());
+            let is_told = draft.leftovers.iter().any(|it| it.reason.name() == "no-equivalent");
+            assert_eq!(is_told, expected == "bypass = true", "{lines:?}");
+        }
+    }
 }

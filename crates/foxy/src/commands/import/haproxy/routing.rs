@@ -193,16 +193,25 @@ impl HaproxyImport {
     }
 
     /// Adds the rule on caching for a route. Without a `cache-store` line HAProxy caches nothing,
-    /// so the rule then makes foxy bypass its cache.
+    /// so the rule then makes foxy bypass its cache. The rule does the same if a line about the
+    /// cache has a condition, because foxy could otherwise share what HAProxy does not share.
     fn caching(
         &mut self,
         route: &HaproxyRoute,
         backend: &HaproxySection,
         frontend: &HaproxySection,
     ) {
-        let mut lines = frontend.lines.iter().chain(&backend.lines);
-        let store = lines.find(|line| line.starts(&["http-response", "cache-store"]));
-        let Some(store) = store else {
+        let lines = || frontend.lines.iter().chain(&backend.lines);
+        let is_use = |line: &HaproxyLine| line.starts(&["http-request", "cache-use"]);
+        let is_store = |line: &HaproxyLine| line.starts(&["http-response", "cache-store"]);
+        let store = lines().find(|line| is_store(line));
+        let mut of_cache = lines().filter(|line| is_use(line) || is_store(line));
+        let conditional = of_cache.find(|line| ["if", "unless"].contains(&line.argument(2)));
+        if let Some(line) = conditional {
+            let text = "foxy caches nothing here; write a rule for the condition".to_owned();
+            self.draft.leave(&line.original, ImportReason::Missing(text));
+        }
+        let Some(store) = store.filter(|_| conditional.is_none()) else {
             let then = effect("bypass", true);
             return self.rule(&route.term, " without a cache", then, &route.original);
         };
