@@ -59,8 +59,8 @@ impl<'r> QueryKey<'r> {
     }
 
     /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`. Origins decode
-    /// names: `%69d` is `id`. The key keeps a parameter if either spelling of its name demands this,
-    /// because a parameter that the key lacks could change the response for others.
+    /// names: `%69d` is `id`. The key keeps a parameter if either spelling of its name demands
+    /// this, because a parameter that the key lacks could change the response for others.
     pub(super) fn keeps(self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
         let is_in = |patterns: &[Pattern], name: &[u8]| {
