@@ -21,7 +21,7 @@ fn a_node_finds_the_records_of_a_node_that_died_and_a_wiped_node_its_own() {
     purge_surely(&second, &of_second[0]);
     stop(second);
     // The first node runs on. It learns of the records within a minute.
-    finds(&first, 4);
+    finds(&first, 3);
     scene.change(&of_second[1]);
     for (number, url) in of_second.iter().enumerate() {
         let page = first.get(url);
