@@ -152,6 +152,28 @@ fn a_hot_key_has_copies_as_old_as_the_owners_response() {
 }
 
 #[test]
+fn a_reload_through_a_node_with_a_copy_is_never_undone() {
+    let count = AtomicUsize::new(0);
+    let origin = TestOrigin::start(move |_, _| {
+        let version = count.fetch_add(1, Ordering::Relaxed);
+        ok(CACHEABLE, version.to_string().as_bytes())
+    });
+    let fleet = TestFleet::start_with(2);
+    let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
+    let node = fleet.node(0);
+    until("a copy", || {
+        let answer = node.get(&url, "");
+        assert_eq!(answer.body, b"0");
+        let last = statuses(&answer.head).pop();
+        last.is_some_and(|last| last.starts_with("foxy-a; hit")).then_some(())
+    });
+    assert_eq!(node.get(&url, "Cache-Control: no-cache\r\n").body, b"1");
+    for _ in 0..3 {
+        assert_eq!(node.get(&url, "").body, b"1", "the old copy came back");
+    }
+}
+
+#[test]
 fn a_node_copies_only_from_an_owner_that_has_applied_the_same_purges() {
     let origin = TestOrigin::start(|_, _| ok(CACHEABLE, b"body"));
     let fleet = TestFleet::start_with(1);

@@ -75,7 +75,7 @@ pub(crate) fn forget_rejected(
     }
 }
 
-const fn is_temporary(status: u16) -> bool {
+pub(crate) const fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 

@@ -5,18 +5,21 @@
 
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
+use crate::cache::{CacheKey, Found, Stored};
 use crate::core::{Counter, ForwardReason};
 use crate::fill::outgoing;
 use crate::fill::request::{OriginHead, Times, known_length};
+use crate::fill::supersede::is_temporary;
 use crate::fill::tee::Tee;
 use crate::lookup::Lookup;
-use crate::request::exchange::FleetRole;
+use crate::request::exchange::{FleetRole, Next, decide};
 use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
 use crate::upstream::fleet::owners_state::OwnersState;
 use crate::upstream::fleet::{ChosenNode, FIELD, SECOND, STORED, Told};
 use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, ResponseHead, strip_hop_by_hop};
+use foxy_rules::RequestControl;
 use std::future::pending;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -88,12 +91,35 @@ pub(crate) async fn answer(
     let answer = asking.first().await;
     let has_tried = !asking.tried.is_empty();
     match answer {
-        Some(answer) => send(transaction, answer, reason).await.map(Some),
+        Some(answer) => {
+            if let Lookup::Miss { found: Found::Response(stored, key), .. } = looked {
+                forget_rejected(transaction, (stored, key), answer.head.status).await;
+            }
+            send(transaction, answer, reason).await.map(Some)
+        }
         None => {
             worker.counters.add(Counter::FleetFallbacks, has_tried.into());
             Ok(None)
         }
     }
+}
+
+/// Removes a fresh stored response that the request did not accept (for example `no-cache`),
+/// because the answer of another node replaces it. Otherwise the old response would answer again.
+async fn forget_rejected(
+    transaction: &Transaction<'_, '_>,
+    (stored, key): (&Stored, &CacheKey),
+    status: u16,
+) {
+    let next = decide(&RequestControl::default(), stored, clock::steady());
+    let is_fresh = matches!(next, Next::Serve { permit: None, .. });
+    if !is_fresh || status == 304 || is_temporary(status) {
+        return;
+    }
+    let (cache, base) = (&transaction.worker.shared.cache, &transaction.wanted.key);
+    let watch = transaction.watch();
+    cache.supersede(base, key, &watch).await;
+    cache.outdate(base, key, &watch);
 }
 
 /// One request's attempts to get an answer from another node.
