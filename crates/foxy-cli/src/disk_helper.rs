@@ -1,6 +1,6 @@
 //! `foxy disk-helper`: performs disk operations for another foxy process, as Squid's diskd does.
-//! Its standard input is a socket to that process. Its standard output is the store folder's lock
-//! file, which is locked. So the folder stays locked as long as the helper runs.
+//! The helper's standard input is a socket to the foxy process. Its standard output is the locked
+//! lock file of the store's folder, so the folder stays locked as long as the helper runs.
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};

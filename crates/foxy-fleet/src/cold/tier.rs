@@ -29,7 +29,7 @@ pub struct TierSettings {
     pub address: StoreAddress,
     /// Longest time for which a request waits for a record.
     pub patience: Duration,
-    /// What the store costs.
+    /// Prices of requests to the store.
     pub prices: Prices,
     /// Whether the fleet has an engine. Its purges do not wait for this node's manifest.
     pub has_engine: bool,
@@ -43,7 +43,7 @@ pub struct RunningTier {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The state of a cold tier, for metrics.
+/// The counters and sizes of a cold tier, for metrics.
 #[derive(Clone)]
 pub struct TierFacts(Arc<TierState>);
 

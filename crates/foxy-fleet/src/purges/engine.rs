@@ -100,7 +100,7 @@ pub enum Appended {
     Taken,
 }
 
-/// What an exchange with the engine read: the records of all members, and then the purge log.
+/// The result of an exchange with the engine: the records of all members, and the purge log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogView {
     /// Position of the first entry that is still in the purge log.

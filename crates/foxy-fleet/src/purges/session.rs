@@ -37,7 +37,7 @@ pub enum Task {
 pub struct Wish {
     /// The number by which the caller recognises the purge.
     pub ticket: Ticket,
-    /// What to purge.
+    /// The responses to purge, and the strength of the purge.
     pub orders: Vec<Order>,
 }
 

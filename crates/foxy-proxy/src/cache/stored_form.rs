@@ -244,9 +244,9 @@ pub fn url_of(key: &[u8]) -> Option<String> {
     url.map(|url| String::from_utf8_lossy(url).into_owned())
 }
 
-/// Encodes a header name. A name that is in [`NAMES`] becomes twice its position, counted from 1.
-/// The same name in lower case becomes twice its position minus one. Any other name becomes 0, its
-/// length and its bytes.
+/// Encodes a header name. The position of a name in [`NAMES`] counts from 1. A name as written there
+/// becomes 2 × position. The name in lower case becomes 2 × position - 1. Any other name becomes 0,
+/// then the length of the name, then its bytes.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),

@@ -35,7 +35,7 @@ pub struct Acknowledged {
     pub took: Duration,
 }
 
-/// What happened in a run, with the times.
+/// The purges, answers and faults of a run, with their times.
 pub struct Checker {
     started: Instant,
     /// The newest version of each object whose purge was acknowledged.

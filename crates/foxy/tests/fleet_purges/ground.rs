@@ -37,7 +37,7 @@ pub enum Cut {
     Down,
     /// Packets vanish in both directions.
     Silent,
-    /// What comes from the engine vanishes, or what this node sends to other nodes.
+    /// Packets from the engine vanish, or packets from this node to other nodes.
     HalfOpen,
 }
 
