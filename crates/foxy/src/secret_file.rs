@@ -1,6 +1,7 @@
 //! Reads files that contain a secret: the token of the admin server, private keys, and users.
 //! Refuses a file that every user can read, or that other users can change or replace.
 
+use crate::failure::Failure;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -59,6 +60,20 @@ impl fmt::Display for SecretError {
             ),
         }
     }
+}
+
+/// Reads the file of a setting, which has one line, with `parse`. The error for an unusable line
+/// shows the right `form`, and never the line.
+pub fn read_line<T>(
+    path: &Path,
+    setting: &str,
+    form: &str,
+    parse: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, Failure> {
+    let refuse =
+        |reason: String| Failure::Unusable(format!("{} ({setting}): {reason}", path.display()));
+    let content = read(path).map_err(|error| refuse(format!("the file {error}")))?;
+    parse(content.trim_ascii_end()).ok_or_else(|| refuse(format!("write one line with {form}")))
 }
 
 /// Reads a secret. Checks the file after opening it, so the checks apply to the target of a

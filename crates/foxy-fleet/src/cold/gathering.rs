@@ -5,7 +5,7 @@ use crate::cold::health::pause;
 use crate::cold::index::SegmentId;
 use crate::cold::manifest::SegmentEntry;
 use crate::cold::remote::Remote;
-use crate::cold::segment::{SegmentBuffer, SegmentRecord};
+use crate::cold::segment::{SegmentBuffer, SegmentRecord, small};
 use crate::cold::state::{Offered, TierState, stopped};
 use bytes::Bytes;
 use std::future::pending;
@@ -117,7 +117,6 @@ async fn time(until: Option<Instant>) {
 /// Writes a segment. Tries until the store has it.
 async fn send(state: &TierState, remote: &Remote, segment: FullSegment) {
     let FullSegment { id, bytes, entries } = segment;
-    let small = |length: usize| u32::try_from(length).expect("a segment has at most 16 MiB");
     let entry = SegmentEntry { id, count: small(entries.len()), length: small(bytes.len()) };
     let name = SegmentId { era: state.era, id };
     for failures in 0.. {

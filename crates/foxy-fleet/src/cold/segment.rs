@@ -77,7 +77,8 @@ impl SegmentBuffer {
     }
 }
 
-fn small(length: usize) -> u32 {
+/// Returns a length within a segment as it stands in the formats.
+pub fn small(length: usize) -> u32 {
     u32::try_from(length).expect("a segment has at most 16 MiB")
 }
 
@@ -95,7 +96,8 @@ pub const fn footer_bytes(count: usize) -> usize {
     count * ENTRY_BYTES + TRAILER_BYTES
 }
 
-/// Reads the footer of a segment. Returns `None` if it is damaged or has another version.
+/// Reads the footer of a segment. Returns `None` if it is damaged or has another version, or names
+/// a place outside of a segment.
 pub fn read_footer(footer: &[u8]) -> Option<Vec<SegmentRecord>> {
     let checked = footer.len().checked_sub(8)?;
     let count = number(footer, footer.len().checked_sub(TRAILER_BYTES)?)? as usize;
@@ -104,8 +106,9 @@ pub fn read_footer(footer: &[u8]) -> Option<Vec<SegmentRecord>> {
         && footer_bytes(count) == footer.len();
     let entry = |bytes: &[u8]| {
         let key = Key(bytes.get(..16)?.try_into().ok()?);
-        let (order, offset) = (wide(bytes, 16)?, number(bytes, 24)?);
-        Some(SegmentRecord { key, order, offset, length: number(bytes, 28)? })
+        let (order, offset, length) = (wide(bytes, 16)?, number(bytes, 24)?, number(bytes, 28)?);
+        let is_inside = offset.checked_add(length).is_some_and(|end| end as usize <= SEGMENT_BYTES);
+        is_inside.then_some(SegmentRecord { key, order, offset, length })
     };
     is_sound.then(|| footer.chunks_exact(ENTRY_BYTES).take(count).map(entry).collect())?
 }
@@ -187,6 +190,15 @@ mod tests {
             }
         }
         (0..footer_bytes(3)).for_each(|length| assert_eq!(read_footer(&bytes[..length]), None));
+    }
+
+    #[test]
+    fn a_footer_with_a_place_outside_of_a_segment_is_refused() {
+        for (offset, length) in [(u32::MAX, 1000), (SEGMENT_BYTES as u32, 1), (0, u32::MAX)] {
+            let entries = vec![SegmentRecord { key: key(1), order: 1, offset, length }];
+            let (footer, _) = SegmentBuffer { bytes: BytesMut::new(), entries }.finish();
+            assert_eq!(read_footer(&footer), None, "{offset} {length}");
+        }
     }
 
     #[test]

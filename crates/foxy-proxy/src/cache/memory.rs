@@ -13,7 +13,8 @@ use sieve::Sieve;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-const SHARDS: usize = 16;
+/// Number of shards of the memory tier. A response must fit into one shard.
+pub const SHARDS: usize = 16;
 
 /// Overhead in bytes that the tier counts for each part (1 MiB of a body), in addition to the
 /// part's bytes. It covers unused memory at the beginning and end of the record, and the tier's own

@@ -24,6 +24,7 @@ pub(crate) mod stored_form;
 use crate::cache::cold::ColdTier;
 pub(crate) use crate::cache::epoch::{Epoch, Watch, WriteSource};
 use crate::cache::epoch::{Groups, LeftUnderKey, WriteVerdict};
+pub use crate::cache::memory::SHARDS as MEMORY_SHARDS;
 pub(crate) use crate::cache::memory::{Cached, MemoryTier};
 use crate::cache::purge::{PurgeBook, Scope, Verdict, site_of};
 pub(crate) use crate::cache::refusals::{NotKept, Refused};

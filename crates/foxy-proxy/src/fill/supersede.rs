@@ -1,12 +1,12 @@
 //! Removes the stored responses that a newly fetched response replaces or outdates, so that the
 //! proxy never serves them again.
 
-use crate::cache::{CacheKey, Cached, NotKept, Placement, Stored};
+use crate::cache::{CacheKey, Cached, NotKept, Placement, Stored, Watch};
 use crate::core::View;
 use crate::fill::request::FillRequest;
 use crate::request::exchange::{Next, decide};
 use crate::worker::Worker;
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use foxy_http::ResponseHead;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::{NotStoredReason, RequestControl};
@@ -25,13 +25,8 @@ pub(crate) async fn forget_replaced(
     received: WallTime,
 ) {
     let cache = &worker.shared.cache;
-    let is_fresh = |stored: &Stored| {
-        matches!(
-            decide(&RequestControl::default(), stored, received),
-            Next::Serve { permit: None, .. }
-        )
-    };
-    let found = fill.stale.as_ref().filter(|stale| is_fresh(&stale.stored)).map(|stale| &stale.key);
+    let found = fill.stale.as_ref().filter(|stale| is_fresh(&stale.stored, received));
+    let found = found.map(|stale| &stale.key);
     let written = Some(key).filter(|key| found != Some(*key) && cache.was_written(&fill.base, key));
     for key in [found, written].into_iter().flatten() {
         cache.supersede(&fill.base, key, &fill.watch).await;
@@ -43,6 +38,28 @@ pub(crate) async fn forget_replaced(
         cache.memory.remove(fill.base.part().hash);
         cache.supersede(&fill.base, &fill.base.part(), &fill.watch).await;
     }
+}
+
+/// Removes a fresh stored response that the request did not accept (for example `no-cache`),
+/// because the answer of another node replaces it. The caller must call this function before the
+/// client sees the head of the answer. A `status` of 304 replaces nothing here, because it concerns
+/// the client's own response.
+pub(crate) async fn forget_replaced_by_node(
+    worker: &Worker,
+    (base, key): (&CacheKey, &CacheKey),
+    stored: &Stored,
+    watch: &Watch,
+    status: u16,
+) {
+    if is_fresh(stored, clock::steady()) && status != 304 && !is_temporary(status) {
+        let cache = &worker.shared.cache;
+        cache.supersede(base, key, watch).await;
+        cache.outdate(base, key, watch);
+    }
+}
+
+fn is_fresh(stored: &Stored, now: WallTime) -> bool {
+    matches!(decide(&RequestControl::default(), stored, now), Next::Serve { permit: None, .. })
 }
 
 /// Removes the stored response if the origin did not confirm it, and answered with a response that
@@ -75,7 +92,7 @@ pub(crate) fn forget_rejected(
     }
 }
 
-pub(crate) const fn is_temporary(status: u16) -> bool {
+const fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 

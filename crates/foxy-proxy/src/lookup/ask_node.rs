@@ -5,21 +5,20 @@
 
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::{CacheKey, Found, Stored};
+use crate::cache::Found;
 use crate::core::{Counter, ForwardReason};
 use crate::fill::outgoing;
 use crate::fill::request::{OriginHead, Times, known_length};
-use crate::fill::supersede::is_temporary;
+use crate::fill::supersede::forget_replaced_by_node;
 use crate::fill::tee::Tee;
 use crate::lookup::Lookup;
-use crate::request::exchange::{FleetRole, Next, decide};
+use crate::request::exchange::FleetRole;
 use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
 use crate::upstream::fleet::owners_state::OwnersState;
 use crate::upstream::fleet::{ChosenNode, FIELD, SECOND, STORED, Told};
 use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, ResponseHead, strip_hop_by_hop};
-use foxy_rules::RequestControl;
 use std::future::pending;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -93,7 +92,9 @@ pub(crate) async fn answer(
     match answer {
         Some(answer) => {
             if let Lookup::Miss { found: Found::Response(stored, key), .. } = looked {
-                forget_rejected(transaction, (stored, key), answer.head.status).await;
+                let (base, watch) = (&wanted.key, transaction.watch());
+                let status = answer.head.status;
+                forget_replaced_by_node(worker, (base, key), stored, &watch, status).await;
             }
             send(transaction, answer, reason).await.map(Some)
         }
@@ -102,24 +103,6 @@ pub(crate) async fn answer(
             Ok(None)
         }
     }
-}
-
-/// Removes a fresh stored response that the request did not accept (for example `no-cache`),
-/// because the answer of another node replaces it. Otherwise the old response would answer again.
-async fn forget_rejected(
-    transaction: &Transaction<'_, '_>,
-    (stored, key): (&Stored, &CacheKey),
-    status: u16,
-) {
-    let next = decide(&RequestControl::default(), stored, clock::steady());
-    let is_fresh = matches!(next, Next::Serve { permit: None, .. });
-    if !is_fresh || status == 304 || is_temporary(status) {
-        return;
-    }
-    let (cache, base) = (&transaction.worker.shared.cache, &transaction.wanted.key);
-    let watch = transaction.watch();
-    cache.supersede(base, key, &watch).await;
-    cache.outdate(base, key, &watch);
 }
 
 /// One request's attempts to get an answer from another node.

@@ -81,14 +81,9 @@ pub fn credentials(settings: &Settings) -> Result<Option<EngineCredentials>, Fai
 }
 
 fn read_credentials(path: &Path) -> Result<EngineCredentials, Failure> {
-    let refuse = |reason: String| {
-        let path = path.display();
-        Failure::Unusable(format!("{path} (fleet.engine-credentials-file): {reason}"))
-    };
-    let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
-    let text = std::str::from_utf8(content.trim_ascii_end()).ok();
-    text.and_then(EngineCredentials::read)
-        .ok_or_else(|| refuse("write one line with USER:PASSWORD or :PASSWORD".into()))
+    let read = |line: &[u8]| EngineCredentials::read(std::str::from_utf8(line).ok()?);
+    let form = "USER:PASSWORD or :PASSWORD";
+    secret_file::read_line(path, "fleet.engine-credentials-file", form, read)
 }
 
 fn report(news: FleetNews) {

@@ -165,12 +165,12 @@ fn is_own(parent: &Parent, own: &[SocketAddr]) -> bool {
 }
 
 fn read_credentials(path: &Path) -> Result<ParentCredentials, Failure> {
-    let refuse = |reason: String| {
-        Failure::Unusable(format!("{} (parent-credentials-file): {reason}", path.display()))
-    };
-    let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
-    ParentCredentials::read(content.trim_ascii_end())
-        .ok_or_else(|| refuse("write one line with USER:PASSWORD".into()))
+    secret_file::read_line(
+        path,
+        "parent-credentials-file",
+        "USER:PASSWORD",
+        ParentCredentials::read,
+    )
 }
 
 #[cfg(test)]

@@ -61,16 +61,12 @@ fn address(settings: &Settings) -> Result<Option<StoreAddress>, Failure> {
 }
 
 fn credentials(path: &Path) -> Result<(String, String), Failure> {
-    let refuse = |reason: String| {
-        let path = path.display();
-        Failure::Unusable(format!("{path} (cold.credentials-file): {reason}"))
+    let read = |line: &[u8]| {
+        let (name, secret) = std::str::from_utf8(line).ok()?.split_once(':')?;
+        let is_whole = !name.is_empty() && !secret.is_empty();
+        is_whole.then(|| (name.to_owned(), secret.to_owned()))
     };
-    let content = secret_file::read(path).map_err(|error| refuse(format!("the file {error}")))?;
-    let text = std::str::from_utf8(content.trim_ascii()).ok();
-    let pair = text.and_then(|text| text.split_once(':'));
-    pair.filter(|(name, secret)| !name.is_empty() && !secret.is_empty())
-        .map(|(name, secret)| (name.to_owned(), secret.to_owned()))
-        .ok_or_else(|| refuse("write one line with KEY-ID:SECRET".into()))
+    secret_file::read_line(path, "cold.credentials-file", "KEY-ID:SECRET", read)
 }
 
 /// The figures of the cold tier, if there is one.

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::serve::stores::RunningStore;
 use crate::settings::Settings;
 use foxy_base::{Instant, clock};
+use foxy_proxy::cache::MEMORY_SHARDS;
 use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
 use foxy_proxy::core::outcome::ForwardReason;
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -52,8 +53,6 @@ const DISK_OVERHEAD: u64 = 100;
 const PAGE: u64 = 4096;
 const SLOT: u64 = 512;
 const MEMORY_OVERHEAD: u64 = 600;
-/// Number of shards of the memory tier.
-const MEMORY_SHARDS: u64 = 16;
 
 /// A sampled request that waits in the queue.
 struct QueuedRequest {
@@ -301,7 +300,7 @@ fn tiers(settings: &Settings, stores: &[RunningStore]) -> Vec<SimulatedTier> {
         capacity: memory,
         policy: PolicyName::Sieve,
         object_limit: settings.memory.object_limit.0,
-        shards: MEMORY_SHARDS,
+        shards: MEMORY_SHARDS as u64,
     };
     let memory = SimulatedTier {
         name: "memory",

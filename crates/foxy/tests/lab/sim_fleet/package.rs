@@ -6,22 +6,20 @@ use crate::support::not_run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder with the packages that `cargo xtask tools` installs.
-fn tools() -> PathBuf {
+/// Returns the Python with the packages that `cargo xtask tools` installs.
+fn own_python() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_foxy"));
-    program.ancestors().nth(2).expect("a target folder").join("tools/fleet")
+    program.ancestors().nth(2).expect("a target folder").join("tools/fleet/bin/python")
 }
 
 #[test]
 fn many_workers_give_the_records_of_one_worker() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/foxy_fleet");
     let python = |arguments: &[&str]| {
-        let mut python = Command::new("python3");
-        let paths = [source.clone(), tools()].map(|path| path.display().to_string());
-        python.args(arguments).env("PYTHONPATH", paths.join(":"));
-        ended(&mut python)
+        let mut python = Command::new(own_python());
+        ended(python.args(arguments).env("PYTHONPATH", &source))
     };
-    if python(&["-c", "import dask, pyarrow"]).0 != Some(0) {
+    if !own_python().exists() || python(&["-c", "import dask, pyarrow"]).0 != Some(0) {
         return not_run("a simulated fleet on many workers", "Dask or pyarrow is missing");
     }
     let folder = tempfile::tempdir().expect("a folder");
