@@ -51,7 +51,7 @@ const STEPS: [(&str, Step); 8] = [
     }),
     ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
     ("tools", tools::check),
-    ("test", || cargo(&["test", "--workspace", "--features", COLD])),
+    ("test", || cargo(&["test", "--workspace", "--no-fail-fast", "--features", COLD])),
 ];
 
 fn main() -> ExitCode {

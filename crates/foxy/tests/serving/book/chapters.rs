@@ -52,7 +52,7 @@ const LEAP: Chapter = Chapter {
     settings: None,
     edits: &[
         ("foxy leap --tls", "WAIT http://127.0.0.1:3131/; foxy leap --requests 50 --tls"),
-        ("foxy leap --direct", "sleep 1; foxy leap --requests 50 --direct"),
+        ("foxy leap --direct", "WAIT http://127.0.0.1:4181/; foxy leap --requests 50 --direct"),
     ],
 };
 
@@ -83,7 +83,7 @@ const WORKLOADS: Chapter = Chapter {
     name: "workloads",
     prelude: "",
     settings: None,
-    edits: &[("foxy load", "sleep 1; foxy load --requests 100")],
+    edits: &[("foxy load", "WAIT http://127.0.0.1:3128/; foxy load --requests 100")],
 };
 
 const CHAPTERS: [&Chapter; 5] = [&LAB, &LEAP, &MOVING, &OPERATION, &WORKLOADS];
