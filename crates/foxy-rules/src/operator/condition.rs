@@ -1,10 +1,11 @@
 //! The conditions of a rule. A rule matches if all its conditions hold. A condition with several
 //! values holds if at least one value matches.
 
-use super::facts::{Readings, RequestFacts, SharedFacts, UrlFacts};
+use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::host::HostCondition;
 use super::path::decoded;
 use super::pattern::Pattern;
+use super::readings::Readings;
 use super::url::UrlPattern;
 use crate::fields::Fields;
 use foxy_base::{Cidr, CivilTime, WallTime};

@@ -1,23 +1,11 @@
 //! The facts about a request and a response that the conditions of rules check.
 
 use super::host::normal_host;
-use super::path::normal_and_literal;
+use super::readings::{Readings, readings_of};
 use crate::fields::Fields;
 use foxy_base::WallTime;
 use std::borrow::Cow;
 use std::net::IpAddr;
-
-/// A path with `..` segments has two interpretations: a server may resolve the segments (the normal
-/// form), or keep them. This type says how many of the interpretations must match a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Readings {
-    /// The path with resolved `..` segments must match.
-    Normal,
-    /// At least one interpretation of the path must match.
-    Any,
-    /// Each interpretation of the path must match.
-    Every,
-}
 
 /// The parts of a URL in the form that conditions compare.
 #[derive(Clone, Debug)]
@@ -30,8 +18,8 @@ pub(super) struct UrlFacts<'a> {
     pub(super) port: u16,
     /// The path of the URL in normal form, in which conditions compare it.
     pub(super) path: Cow<'a, [u8]>,
-    /// The path with its `..` segments. `None` if the path has no such segments.
-    pub(super) literal_path: Option<Vec<u8>>,
+    /// The other readings of the path. Empty for most paths.
+    other_paths: Vec<Vec<u8>>,
     pub(super) query: Option<&'a [u8]>,
 }
 
@@ -44,29 +32,27 @@ impl<'a> UrlFacts<'a> {
             Some(at) => (&path_and_query[..at], Some(&path_and_query[at + 1..])),
             None => (path_and_query, None),
         };
-        let (path, literal_path) = normal_and_literal(path);
-        Self { scheme, host, address, port, path, literal_path, query }
+        let (path, other_paths) = readings_of(path);
+        Self { scheme, host, address, port, path, other_paths, query }
     }
 
-    /// Returns whether `is_right` accepts the path, in the interpretations that `readings` demands.
+    /// Returns whether `is_right` accepts the readings of the path that `readings` demands.
     pub(super) fn has_path(&self, readings: Readings, is_right: impl Fn(&[u8]) -> bool) -> bool {
-        let is_normal_right = is_right(&self.path);
-        match (&self.literal_path, readings) {
-            (Some(literal), Readings::Any) => is_normal_right || is_right(literal),
-            (Some(literal), Readings::Every) => is_normal_right && is_right(literal),
-            (None, _) | (_, Readings::Normal) => is_normal_right,
+        match readings {
+            Readings::Normal => is_right(&self.path),
+            Readings::Any => self.paths().any(is_right),
+            Readings::Every => self.paths().all(is_right),
         }
     }
 
-    /// Returns all interpretations of the path: the normal form, and the path with its `..`
-    /// segments.
+    /// Returns all readings of the path, the normal form first.
     pub(super) fn paths(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(&*self.path).chain(self.literal_path.as_deref())
+        std::iter::once(&*self.path).chain(self.other_paths.iter().map(Vec::as_slice))
     }
 
     /// Returns the URL that regular expressions match: `scheme://host/path?query`, with the port
-    /// unless it is the default. For CONNECT, returns `host:port`. `path` is one of the
-    /// interpretations of the path.
+    /// unless it is the default. For CONNECT, returns `host:port`. `path` is one of the readings of
+    /// the path.
     pub(super) fn text(&self, path: &[u8]) -> Vec<u8> {
         let Self { scheme, host, port, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };

@@ -11,6 +11,7 @@
 //! - `index` finds the rules that may match, without checking every rule.
 //! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
+//! - `readings` has the ways in which servers read a path.
 //! - `rule` has a rule and the checks that it must pass; `set` evaluates all rules.
 //! - `upstream` has the upstreams that rules choose.
 //! - `url` matches the whole URL against regular expressions.
@@ -24,6 +25,7 @@ mod limit;
 mod path;
 mod pattern;
 mod query;
+mod readings;
 mod rule;
 mod set;
 mod upstream;
@@ -34,8 +36,9 @@ pub use effect::{Access, Effect, Effects, FieldChange, FieldEdits};
 pub use facts::{RequestFacts, SharedFacts};
 pub use host::HostCondition;
 pub use limit::{Bandwidth, RequestRate};
-pub use path::{Rewrite, normal_path, path_pattern};
+pub use path::{Rewrite, path_pattern};
 pub use pattern::Pattern;
+pub use readings::normal_path;
 pub use rule::{OperatorRule, RuleError, logins_name_clients, serve_named_clients_alone};
 pub use set::{Decided, Decision, OperatorRules, Tried};
 pub use upstream::{Upstream, Ways};

@@ -1,56 +1,8 @@
-//! Paths of URLs: their normal form, in which conditions compare them, and the rewriting of a path.
+//! Patterns for the paths of URLs, and the rewriting of a path.
 
 use super::pattern::{IGNORE_CASE, Pattern};
 use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
-use std::borrow::Cow;
-
-/// Returns a path in normal form, in which conditions compare it. Percent-encoded bytes are decoded
-/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So a different spelling
-/// of a path does not avoid a rule.
-pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
-    normal_and_literal(path).0
-}
-
-/// Returns a path in normal form. If the path has `..` segments, also returns a second form, which
-/// keeps these segments but is otherwise normal. A server that does not remove the segments reads
-/// this form.
-pub(super) fn normal_and_literal(path: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
-    let is_plain =
-        !path.contains(&b'%') && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
-    if is_plain {
-        return (Cow::Borrowed(path), None);
-    }
-    let decoded = decoded(path);
-    let (mut segments, mut literal): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
-    let (mut ends_in_folder, mut goes_up) = (false, false);
-    for segment in decoded.split(|&byte| byte == b'/').skip(1) {
-        ends_in_folder = matches!(segment, b"" | b"." | b"..");
-        match segment {
-            b"" | b"." => continue,
-            b".." => {
-                goes_up = true;
-                segments.pop();
-            }
-            segment => segments.push(segment),
-        }
-        literal.push(segment);
-    }
-    let literal = goes_up.then(|| joined(&literal, ends_in_folder));
-    (Cow::Owned(joined(&segments, ends_in_folder)), literal)
-}
-
-fn joined(segments: &[&[u8]], ends_in_folder: bool) -> Vec<u8> {
-    let mut path = Vec::with_capacity(segments.iter().map(|segment| segment.len() + 1).sum());
-    for segment in segments {
-        path.push(b'/');
-        path.extend_from_slice(segment);
-    }
-    if ends_in_folder || segments.is_empty() {
-        path.push(b'/');
-    }
-    path
-}
 
 /// Decodes percent-encoded bytes (RFC 3986 §2.1). Other text stays.
 pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
@@ -166,11 +118,8 @@ impl Eq for Rewrite {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::readings::normal_path;
     use super::*;
-
-    fn normal(path: &str) -> String {
-        String::from_utf8_lossy(&normal_path(path.as_bytes())).into_owned()
-    }
 
     #[test]
     fn a_pattern_is_decoded_like_a_path() {
@@ -183,33 +132,6 @@ mod tests {
         assert!(matches("(?i)*.PHP", "/x/a.Php"));
         for pattern in ["admin", "", "/%2A", "/%FF", "(?i)admin"] {
             assert!(path_pattern(pattern).is_err(), "{pattern}");
-        }
-    }
-
-    #[test]
-    fn spellings_of_a_path_have_one_normal_form() {
-        for path in ["/a/b", "/%61/b", "//a//b", "/a/./b", "/x/../a/b", "/a%2fb", "/../a/b"] {
-            assert_eq!(normal(path), "/a/b", "{path}");
-        }
-        assert_eq!(normal("/a/."), "/a/");
-        assert_eq!(normal("/a/.."), "/");
-        assert_eq!(normal("//"), "/");
-        assert_eq!(normal("/.well-known/x"), "/.well-known/x");
-        assert_eq!(normal("/a%20b%zz%"), "/a b%zz%");
-        assert_eq!(normal("/%2561"), "/%61", "a path is decoded once");
-    }
-
-    #[test]
-    fn a_path_with_parent_segments_has_a_second_reading() {
-        let literal = |path: &str| {
-            let literal = normal_and_literal(path.as_bytes()).1;
-            literal.map(|path| String::from_utf8_lossy(&path).into_owned())
-        };
-        assert_eq!(literal("/x/.git/../y").as_deref(), Some("/x/.git/../y"));
-        assert_eq!(literal("//x/./%2e%2e/%79/").as_deref(), Some("/x/../y/"));
-        assert_eq!(literal("/x/..").as_deref(), Some("/x/../"));
-        for path in ["/x/y", "//x", "/x/.git", "/%78/...", ""] {
-            assert_eq!(literal(path), None, "{path}");
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::condition::{Conditions, Matching, Missed};
 use super::effect::{Access, Effect, Effects};
-use super::facts::{Readings, RequestFacts, SharedFacts, UrlFacts};
+use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::query::QueryKey;
+use super::readings::Readings;
 use crate::fields::Fields;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -181,8 +182,8 @@ impl OperatorRule {
     }
 
     /// Checks the conditions. A rule that grants something (`Some(true)`) must match every
-    /// interpretation of the request's path. For a rule that refuses (`Some(false)`), one matching
-    /// interpretation is enough. Any other rule must match the normal form.
+    /// reading of the request's path. For a rule that refuses (`Some(false)`), one matching
+    /// reading is enough. Any other rule must match the normal form.
     pub(super) fn check_as<F: Fields>(
         &self,
         grants: Option<bool>,

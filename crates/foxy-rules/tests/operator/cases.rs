@@ -261,6 +261,12 @@ fn rules_that_deny_match_any_reading_and_rules_that_allow_need_all() {
         assert!(decided("", path, deny(), hidden), "{path} is no sure exception");
     }
     assert!(decided("", "path=/x/*", deny(), open), "the exception is not sure");
+    for path in ["/\\x/y", "/%5Cx/y", "/a/..;/x/y", "/a/..;b/x/y", "/x;a/y", "/a\\..\\x/y"] {
+        let request = format!("GET http://a.test{path}");
+        assert!(decided("path=/x/*", "", deny(), &request), "{path}");
+        assert!(!decided("path=/x/*", "", Access::Allow, &request), "{path}");
+        assert!(decided("", "path=/x/*", deny(), &request), "{path} is no sure exception");
+    }
     assert!(decided("path=/x/*", "", Access::Allow, "GET http://a.test//x/%79"));
     let get = "get http://a.test/";
     assert!(decided("method=GET", "", deny(), get) && decided("", "method=GET", deny(), get));

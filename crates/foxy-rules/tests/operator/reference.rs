@@ -79,7 +79,19 @@ fn url() -> impl Strategy<Value = String> {
         proptest::sample::select(&["http", "https"][..]),
         proptest::sample::select(&["a.test", "c.a.test", "b.test:8080", "192.0.2.9", "d.test"][..]),
         proptest::sample::select(
-            &["/x", "/x/y", "/x/../y", "/a.css", "/z/q", "/", "/x?q=1", "/x?d&q=1&a=2&b=3"][..],
+            &[
+                "/x",
+                "/x/y",
+                "/x/../y",
+                "/z\\x",
+                "/y/..;/x",
+                "/x;a/y",
+                "/a.css",
+                "/z/q",
+                "/",
+                "/x?q=1",
+                "/x?d&q=1&a=2&b=3",
+            ][..],
         ),
     )
         .prop_map(|(scheme, host, path)| format!("{scheme}://{host}{path}"))

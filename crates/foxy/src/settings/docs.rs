@@ -63,8 +63,8 @@ tries, and `foxy_rule_requests_total` counts the requests of each rule.
 In patterns `*` is any text, `?` a character, `[a-z]` one of several, `{a,b}` an alternative, \
 `\\*` a star. After `(?i)` case does not matter: `User-Agent: (?i)*badbot*`.
 
-Servers may read the path `/x/.git/../y` or the method `get` in two ways. If one reading matches, \
-`deny` applies; `allow` and `login = false` need both.
+Servers may read the paths `/x/.git/../y`, `/x\\y` and `/x;v=1/y`, or the method `get`, in several \
+ways. If one reading matches, `deny` applies; `allow` and `login = false` need all.
 
 All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit`, \
 `bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, `days` and \
