@@ -15,18 +15,26 @@ const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
 /// Other names of forwarding fields: the standard field, fields for the host, and fields for the
 /// client's address.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 19] = [
     "forwarded",
+    "forwarded-for",
     "x-forwarded",
     "x-host",
     "x-http-host-override",
+    "client-ip",
     "x-real-ip",
     "x-client-ip",
     "x-cluster-client-ip",
     "x-proxyuser-ip",
+    "x-remote-addr",
     "true-client-ip",
     "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
     "fastly-client-ip",
+    "fly-client-ip",
+    "x-appengine-user-ip",
+    "x-envoy-external-address",
 ];
 
 /// Fields that replace the method of a request. They stay in requests that bypass the cache,
@@ -222,6 +230,28 @@ mod tests {
             ["Forwarded: for=192.0.2.7;host=a.test;proto=http", "X-Forwarded-For: 192.0.2.7"]
         );
         assert_eq!(seen[4], "X-Forwarded-Port: 80");
+    }
+
+    #[test]
+    fn no_client_forges_its_address_in_a_field_that_origins_trust() {
+        for name in [
+            "CF-Connecting-IP",
+            "Client-IP",
+            "client_ip",
+            "Fastly-Client-IP",
+            "Fly-Client-IP",
+            "Forwarded-For",
+            "True-Client-IP",
+            "X-Client-IP",
+            "X-Cluster-Client-IP",
+            "X-Envoy-External-Address",
+            "X-Real-IP",
+            "X-Remote-Addr",
+        ] {
+            let text = format!("GET / HTTP/1.1\nHost: a.test\n{name}: 9.9.9.9\n\n");
+            let (seen, _) = replaced(&text, "192.0.2.7", Scheme::Http, "");
+            assert!(!seen.iter().any(|line| line.contains("9.9.9.9")), "{seen:?}");
+        }
     }
 
     #[test]
