@@ -10,7 +10,7 @@ pub use media_range::{BadMediaRange, MediaRange};
 pub use negotiation::{Acceptance, acceptance};
 pub use tag::{REVISION, coded_tag, uncoded_tags};
 
-use crate::fields::{Fields, members};
+use crate::fields::{Fields, members, sets_cookie};
 use std::fmt;
 use std::str::FromStr;
 
@@ -192,7 +192,7 @@ impl Compression {
         if has_directive(response, b"private") {
             return Some(NotCoded::Private);
         }
-        response.has("set-cookie").then_some(NotCoded::SetsCookie)
+        sets_cookie(response).then_some(NotCoded::SetsCookie)
     }
 }
 
@@ -249,6 +249,7 @@ mod tests {
             (200, &[TEXT, ("Content-Encoding", "gzip")], None, Some(NotCoded::CodedByOrigin)),
             (200, &[TEXT, ("Content-Encoding", "identity")], None, Some(NotCoded::CodedByOrigin)),
             (200, &[TEXT, ("Set-Cookie", "a=b")], None, Some(NotCoded::SetsCookie)),
+            (200, &[TEXT, ("Set-Cookie2", "a=b")], None, Some(NotCoded::SetsCookie)),
             (200, &control("max-age=9"), None, None),
             (200, &control("max-age=9, No-Transform"), None, Some(NotCoded::NoTransform)),
             (200, &control("private=\"x\", max-age=9"), None, Some(NotCoded::Private)),

@@ -20,6 +20,11 @@ pub trait Fields {
     }
 }
 
+/// Returns whether a response sets a cookie, also by the obsolete field Set-Cookie2 (RFC 2965).
+pub fn sets_cookie(response: &(impl Fields + ?Sized)) -> bool {
+    response.has("set-cookie") || response.has("set-cookie2")
+}
+
 impl<F: Fields + ?Sized> Fields for &F {
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         (**self).values(name)

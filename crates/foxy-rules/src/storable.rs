@@ -1,7 +1,7 @@
 //! Decides whether a shared cache may store a response (RFC 9111 §3).
 
 use crate::cache_control::{RequestControl, ResponseControl};
-use crate::fields::Fields;
+use crate::fields::{Fields, sets_cookie};
 use crate::freshness::{self, Lifetime, Policy};
 use crate::invalidate::content_location_is_target;
 use crate::key::{Vary, VaryError};
@@ -114,7 +114,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     let is_meant_to_be_shared = policy
         .store_set_cookie
         .unwrap_or(control.public || matches!(lifetime, Lifetime::Explicit(_)));
-    if response.has("set-cookie") && !is_meant_to_be_shared {
+    if sets_cookie(response) && !is_meant_to_be_shared {
         return Some(NotStoredReason::SetCookie);
     }
     if posted && !matches!(lifetime, Lifetime::Explicit(_)) {
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn what_it_may_not_and_why() {
         let fresh = ("Cache-Control", "max-age=60");
-        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 21] = [
+        let cases: [(&str, Lines<'_>, u16, Lines<'_>, No); 22] = [
             ("POST", &[], 200, &[fresh], No::Method),
             ("POST", &[], 200, &[fresh, ("Content-Location", "/other")], No::Method),
             ("POST", &[], 201, &[fresh, ("Content-Location", "/")], No::Method),
@@ -342,6 +342,13 @@ mod tests {
                 &[],
                 200,
                 &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT"), ("Set-Cookie", "a=b")],
+                No::SetCookie,
+            ),
+            (
+                "GET",
+                &[],
+                200,
+                &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT"), ("Set-Cookie2", "a=b")],
                 No::SetCookie,
             ),
             ("GET", &[], 200, &[], No::NoFreshness),

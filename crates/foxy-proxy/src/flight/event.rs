@@ -2,12 +2,14 @@
 //! body. A *flight* is a fetch that several requests share.
 
 use crate::cache::{CacheKey, NotKept, Stored, VaryList};
+use crate::core::View;
 use crate::core::byte_budget::HeldBytes;
 use crate::request::exchange::{Next, decide};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
+use foxy_rules::fields::sets_cookie;
 use foxy_rules::{NotStoredReason, RequestControl, StoredTimes};
 use std::sync::Arc;
 
@@ -52,7 +54,7 @@ impl FlightOutcome {
 
     /// Returns true if the response sets a cookie.
     pub(crate) fn sets_cookie(&self) -> bool {
-        self.stored().is_some_and(|stored| stored.head.headers.contains("set-cookie"))
+        self.stored().is_some_and(|stored| sets_cookie(&View(&stored.head.headers)))
     }
 
     fn stored(&self) -> Option<&Arc<Stored>> {
