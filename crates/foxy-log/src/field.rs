@@ -101,7 +101,7 @@ static TEXTS: [Field; 19] = texts! {
     "cache_status" Text CacheStatus "field Cache-Status of the answer",
     "reason" Text Reason "why foxy asked the origin, did not store, or refused",
     "cut" Text Cut "why the answer is incomplete",
-    "rules" Text Rules "rules that decided about the request",
+    "rules" Text Rules "rules that applied to the request",
     "type" Text Type "media type of the answer",
     "referer" Text Referer "field Referer of the request",
     "agent" Text Agent "field User-Agent of the request",

@@ -29,7 +29,7 @@ pub enum Text {
     Reason,
     /// Reason why the answer is incomplete.
     Cut,
-    /// Names of the operator's rules that decided about the request, separated by commas.
+    /// Names of the operator's rules that applied to the request, separated by commas.
     Rules,
     /// Media type of the answer.
     Type,

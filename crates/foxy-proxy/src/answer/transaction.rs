@@ -64,6 +64,14 @@ impl<'a, 'client> Transaction<'a, 'client> {
         self.store_watch.clone().unwrap_or_else(begin)
     }
 
+    /// Notes the operator's rules that apply to the response with which this request is answered.
+    /// `length` is the length of the whole body in bytes, if known.
+    pub(crate) fn note_rules(&self, head: &ResponseHead, length: Option<u64>) {
+        let rules = &self.worker.settings().rules;
+        let response = (&*self.wanted.key.text, head, length);
+        self.sender.with_rules(|applied| rules.note_response(response, true, applied));
+    }
+
     /// Returns true if the client accepts neither a stored response nor the response of a flight
     /// (shared fetch) that began before this request.
     pub(crate) fn wants_anew(&self) -> bool {

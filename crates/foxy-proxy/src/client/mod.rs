@@ -11,6 +11,7 @@ use crate::client::http2::sender::Http2Sender;
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
+use crate::core::rules::AppliedRules;
 use crate::core::tls::HandshakeFacts;
 use crate::intercept::Inside;
 use crate::request::answered::{
@@ -249,12 +250,10 @@ impl Sender<'_> {
         }
     }
 
-    /// Notes the names of the operator's rules that decided about the request, for the access log.
-    pub(crate) fn decided_by(&self, rules: Option<String>) {
-        match self {
-            Self::Http1(sender) => sender.progress.decided_by(rules),
-            Self::Http2(sender) => sender.decided_by(rules),
-        }
+    /// Calls `note` with the operator's rules that applied to the request so far. Returns its
+    /// result.
+    pub(crate) fn with_rules<T>(&self, note: impl FnOnce(&mut AppliedRules) -> T) -> T {
+        self.with_progress(|progress| note(&mut progress.rules().borrow_mut()))
     }
 
     /// Notes the hash of the request's cache key. It decides whether the answer belongs to the

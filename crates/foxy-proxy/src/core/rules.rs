@@ -21,13 +21,47 @@ pub struct RulesInForce {
     shared: Live<CountedRules>,
 }
 
-/// The operator's rules. For each rule, also the number of requests that the rule decided, and the
-/// state of its rate limits.
+/// The operator's rules. For each rule, also the number of requests to which the rule applied, and
+/// the state of its rate limits.
 #[derive(Debug, Default)]
 pub(crate) struct CountedRules {
     rules: OperatorRules,
     counts: Vec<AtomicU64>,
     limits: Vec<RuleLimits>,
+}
+
+/// The rules that applied to a request, each once.
+#[derive(Debug, Default)]
+pub(crate) struct AppliedRules {
+    positions: Vec<usize>,
+    names: String,
+    /// Whether rules may still apply to the response.
+    awaits_response: bool,
+}
+
+impl AppliedRules {
+    /// Adds a rule. Returns false if the rule was added before.
+    fn add(&mut self, position: usize, name: &str) -> bool {
+        let is_new = !self.positions.contains(&position);
+        if is_new {
+            self.names.push_str(if self.positions.is_empty() { "" } else { ", " });
+            self.names.push_str(name);
+            self.positions.push(position);
+        }
+        is_new
+    }
+
+    /// Returns the names of the rules, separated by commas. Returns `None` if no rule applied.
+    pub(crate) fn names(&self) -> Option<&str> {
+        (!self.positions.is_empty()).then_some(&*self.names)
+    }
+
+    /// Removes all rules.
+    pub(crate) fn clear(&mut self) {
+        self.positions.clear();
+        self.names.clear();
+        self.awaits_response = false;
+    }
 }
 
 impl CountedRules {
@@ -64,16 +98,36 @@ impl RulesInForce {
         self.shared.get()
     }
 
-    /// Adds one request to the count of each rule at these positions in the list of rules.
-    pub(crate) fn count(&self, positions: &[usize]) {
+    /// Adds the rules at these positions to the rules that applied to a request. Counts the request
+    /// for each rule that `applied` did not have.
+    pub(crate) fn note(&self, positions: &[usize], applied: &mut AppliedRules) {
         if positions.is_empty() {
             return;
         }
         let rules = self.get();
-        for position in positions {
-            if let Some(count) = rules.counts.get(*position) {
-                count.fetch_add(1, Ordering::Relaxed);
+        for &position in positions {
+            let Some(rule) = rules.rules().get(position) else { continue };
+            if applied.add(position, &rule.name) {
+                rules.counts[position].fetch_add(1, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Notes the rules that decide about a response with the cache key `key`, if
+    /// [`Self::key_of_request`] made this key. `length` is the length of the whole body in bytes,
+    /// if known. `is_for_cache` says whether the cache may store the response, or did.
+    pub(crate) fn note_response(
+        &self,
+        (key, head, length): (&[u8], &ResponseHead, Option<u64>),
+        is_for_cache: bool,
+        applied: &mut AppliedRules,
+    ) {
+        if !applied.awaits_response {
+            return;
+        }
+        let rules = self.get();
+        if let Some(facts) = SharedFacts::of(key, head.status, &View(&head.headers), length) {
+            self.note(&rules.deciding_about(&facts, is_for_cache), applied);
         }
     }
 
@@ -95,7 +149,7 @@ impl RulesInForce {
         position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
 
-    /// Returns the name of each rule, and the number of requests that the rule decided.
+    /// Returns the name of each rule, and the number of requests to which it applied.
     pub fn counts(&self) -> Vec<(String, u64)> {
         let rules = self.get();
         let names = rules.rules().iter().map(|rule| rule.name.clone());
@@ -105,7 +159,17 @@ impl RulesInForce {
     /// Returns the cache key of a URL without the query parameters that the operator's rules
     /// remove.
     pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
-        self.get().key(key)
+        self.get().key(key).0
+    }
+
+    /// Returns the cache key of a requested URL, as [`Self::key`] does. Notes the rules that change
+    /// the key, and whether rules may apply to the response.
+    pub(crate) fn key_of_request(&self, key: Vec<u8>, applied: &mut AppliedRules) -> Vec<u8> {
+        let rules = self.get();
+        applied.awaits_response = rules.has_shared_rules();
+        let (key, positions) = rules.key(key);
+        self.note(&positions, applied);
+        key
     }
 
     /// Changes the fields of an origin's response as the operator's rules say. `key` is the

@@ -129,6 +129,7 @@ async fn respond(
     outcome: CacheStatus,
 ) -> Result<Option<Answered>, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
+    transaction.note_rules(&flight.head, flight.length);
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
         if flight.not_stored.is_none()

@@ -109,6 +109,7 @@ async fn from_part(
     };
     let Some(FoundPart { stored, .. }) = known.take() else { return Ok(None) };
     worker.counters.add(source.counter(), 1);
+    transaction.note_rules(&stored.head, Some(part.complete));
     let age = stored.times.age(now);
     match transaction.stored(stored, Selection::Range(span), age, hit.into()).await {
         Ok(answered) => Ok(Some(answered)),
@@ -153,6 +154,7 @@ async fn send_slices(
     start: Start,
     span: Option<Span>,
 ) -> Result<Option<Answered>, Aborted> {
+    transaction.note_rules(&set.head, Some(set.length));
     match send(transaction, miss, set, start, span).await? {
         SentSlices::Answered(answered) => Ok(Some(answered)),
         SentSlices::Other(other) => {

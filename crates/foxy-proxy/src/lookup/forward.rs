@@ -256,6 +256,8 @@ async fn respond(
     let origin = OriginHead { head, length: known_length(length), times };
     let mut tee =
         watch.and_then(|watch| Tee::begin(worker, &wanted.key, wanted.head, &origin, watch));
+    let response = (&*wanted.key.text, &origin.head, origin.length);
+    sender.with_rules(|applied| rules.note_response(response, tee.is_some(), applied));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(origin.head.status),

@@ -49,6 +49,7 @@ pub(crate) async fn serve_stored(
 ) -> Result<Served, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(hit.source.counter(), 1);
+    transaction.note_rules(&stored.head, Some(stored.length));
     if matches!(hit, Hit { source: HitSource::Memory | HitSource::Disk, permit: None, .. }) {
         worker.shared.cache.offer(&wanted.key, &stored);
     }

@@ -48,7 +48,7 @@ pub struct AccessRecord<'a> {
     /// The name of the operator's origin that answered, and host and port of the server that
     /// answered.
     pub server: Option<(&'a str, &'a str)>,
-    /// Names of the operator's rules that decided about the request, separated by commas.
+    /// Names of the operator's rules that applied to the request, separated by commas.
     pub rules: Option<&'a str>,
     /// The response's Content-Type.
     pub content_type: Option<&'a [u8]>,

@@ -2,6 +2,7 @@
 //! the access log.
 
 use crate::core::client_limits::Pace;
+use crate::core::rules::AppliedRules;
 use crate::request::access::MediaType;
 use crate::request::cache_status::{CacheStatus, NamedStatus};
 use crate::request::reason::ErrorReason;
@@ -63,8 +64,8 @@ pub(crate) struct Opening<'a> {
 pub(crate) struct Progress {
     /// The server and the parent proxy that answered.
     responder: RefCell<Responder>,
-    /// Names of the operator's rules that decided about the request.
-    rules: RefCell<Option<String>>,
+    /// The operator's rules that applied to the request.
+    rules: RefCell<AppliedRules>,
     /// The limit on the bytes per second that the client receives.
     pace: RefCell<Option<Pace>>,
     /// The user who sent the request, if the proxy knows the user.
@@ -98,7 +99,7 @@ impl Progress {
         self.started.set(started);
         self.is_timed.set(false);
         self.responder.take();
-        self.rules.take();
+        self.rules.borrow_mut().clear();
         self.pace.take();
         self.user.take();
         self.key.set(None);
@@ -168,11 +169,6 @@ impl Progress {
         self.responder.borrow()
     }
 
-    /// Records the names of the operator's rules that decided about the request.
-    pub(crate) fn decided_by(&self, rules: Option<String>) {
-        self.rules.replace(rules);
-    }
-
     /// Records the user who sent the request.
     pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
         self.user.replace(user);
@@ -182,8 +178,9 @@ impl Progress {
         self.user.borrow().clone()
     }
 
-    pub(crate) fn rules(&self) -> Ref<'_, Option<String>> {
-        self.rules.borrow()
+    /// Returns the operator's rules that applied to the request.
+    pub(crate) const fn rules(&self) -> &RefCell<AppliedRules> {
+        &self.rules
     }
 
     /// Records the hash of the request's cache key.

@@ -78,7 +78,8 @@ pub(crate) async fn request(
         return finish(&mut receiver, settings, &sender, result).await;
     }
     let wanted = |origin, key, sender: &Sender<'_>| {
-        let key = CacheKey::new(settings.rules.key(key));
+        let key = sender.with_rules(|applied| settings.rules.key_of_request(key, applied));
+        let key = CacheKey::new(key);
         sender.keyed(key.hash);
         Wanted { head, origin, key, options, client: ends, role }
     };
@@ -190,9 +191,8 @@ fn planned(
         Some(_) => Steering::default(),
         None => steer(&settings.rules, head, over, asker),
     };
-    settings.rules.count(&steering.decided);
-    if steering.names.is_some() {
-        sender.decided_by(steering.names);
+    if !steering.decided.is_empty() {
+        sender.with_rules(|applied| settings.rules.note(&steering.decided, applied));
     }
     if let Some(is_timed) = steering.server_timing {
         sender.with_progress(|progress| progress.time(is_timed));

@@ -217,7 +217,7 @@ impl<'a> RequestLog<'a> {
         let parent = parents.zip(responder.parent);
         let server = responder.server.as_ref().and_then(GroupMember::names);
         let server = server.map(|(name, server)| (name, server.authority()));
-        let (rules, user) = (self.progress.rules(), self.progress.user());
+        let (rules, user) = (self.progress.rules().borrow(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
             started: self.started,
@@ -235,7 +235,7 @@ impl<'a> RequestLog<'a> {
             parent: parent.map(|(parents, number)| parents.parent(number).host()),
             user: user.as_deref(),
             server: server.as_ref().map(|(name, server)| (*name, server.as_str())),
-            rules: rules.as_deref(),
+            rules: rules.names(),
             content_type: sent.media_type.as_bytes(),
             referer: referer.as_deref(),
             user_agent,

@@ -23,8 +23,6 @@ pub(crate) struct Steering {
     pub(crate) upstream: Option<Upstream>,
     /// Positions, in the list of rules, of the rules that decided about the request.
     pub(crate) decided: Vec<usize>,
-    /// Names of the rules that decided about the request, separated by commas.
-    pub(crate) names: Option<String>,
     /// Position of the rule that limits how many requests the client may send per second.
     pub(crate) rate: Option<usize>,
     /// Position of the rule that limits how many bytes per second the client receives.
@@ -72,17 +70,12 @@ pub(crate) fn steer(
         keep_own_connection_options(&mut head.headers);
         apply(decision.request_changes(), &mut head.headers);
     }
-    let decided = decision.positions();
-    let names: Vec<&str> =
-        decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
-    let names = (!names.is_empty()).then(|| names.join(", "));
     Steering {
         refusal,
         message,
         bypasses: decision.bypasses(),
         upstream: decision.upstream().cloned(),
-        decided,
-        names,
+        decided: decision.positions(),
         rate: decision.position(Effect::RateLimit),
         bandwidth: decision.position(Effect::BandwidthLimit),
         server_timing: decision.server_timing(),

@@ -242,25 +242,44 @@ impl OperatorRules {
     }
 
     /// Returns `key`, the cache key of a URL, with the query parameters changed by the rules that
-    /// match: some removed, or all sorted.
-    pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
+    /// match: some removed, or all sorted. Also returns the positions of these rules.
+    pub fn key(&self, key: Vec<u8>) -> (Vec<u8>, Vec<usize>) {
         if !self.has_query_rules {
-            return key;
+            return (key, Vec::new());
         }
-        let Some(url) = UrlFacts::of_key(&key) else { return key };
+        let Some(url) = UrlFacts::of_key(&key) else { return (key, Vec::new()) };
         let candidates = self.of_shared.candidates(&url, None).into_iter();
-        let rules = candidates.map(|position| &self.rules[position as usize]);
-        let deciding = rules.filter(|rule| QueryKey::is_in(&rule.then) && rule.matches_url(&url));
-        let mut effects = deciding.map(|rule| &rule.then).peekable();
-        if effects.peek().is_none() {
-            return key;
+        let matching = candidates.map(|position| position as usize).filter(|&position| {
+            let rule = &self.rules[position];
+            QueryKey::is_in(&rule.then) && rule.matches_url(&url)
+        });
+        let mut open = Open::default();
+        let deciding: Vec<usize> = matching
+            .filter(|&position| open.decide(&self.rules[position].then, Effect::is_of_key))
+            .collect();
+        if deciding.is_empty() {
+            return (key, deciding);
         }
-        QueryKey::of_first(effects).apply(&key)
+        let effects = deciding.iter().map(|&position| &self.rules[position].then);
+        (QueryKey::of_first(effects).apply(&key), deciding)
+    }
+
+    /// Returns the positions of the rules that decide about a response: about its header fields
+    /// and, if `is_for_cache`, about its storage and freshness.
+    pub fn deciding_about(&self, facts: &SharedFacts<'_>, is_for_cache: bool) -> Vec<usize> {
+        let concerns = |effect: Effect| match effect {
+            Effect::ResponseFields => true,
+            effect => is_for_cache && !effect.is_of_request() && !effect.is_of_key(),
+        };
+        let mut open = Open::default();
+        let matching = self.matching_shared(facts);
+        matching.filter(|&position| open.decide(&self.rules[position].then, concerns)).collect()
     }
 
     /// Returns the policy for a response: the policy `base`, changed by the rules that match.
     pub fn policy(&self, base: Policy, facts: &SharedFacts<'_>) -> Policy {
-        let rules = self.matching_shared(facts);
+        let matching = self.matching_shared(facts);
+        let rules: Vec<&OperatorRule> = matching.map(|position| &self.rules[position]).collect();
         let first = |effect| rules.iter().find(|rule| rule.then.has(effect)).map(|rule| &rule.then);
         let seconds = |effect, field: fn(&Effects) -> Option<u64>| first(effect).and_then(field);
         Policy {
@@ -283,21 +302,22 @@ impl OperatorRules {
     /// change for each name.
     pub fn response_changes(&self, facts: &SharedFacts<'_>) -> Vec<FieldChange<'_>> {
         let mut changes = Vec::new();
-        for rule in self.matching_shared(facts) {
-            if let Some(edits) = &rule.then.response_fields {
+        for position in self.matching_shared(facts) {
+            if let Some(edits) = &self.rules[position].then.response_fields {
                 edits.add_to(&mut changes);
             }
         }
         changes
     }
 
-    fn matching_shared(&self, facts: &SharedFacts<'_>) -> Vec<&OperatorRule> {
-        if !self.has_shared_rules {
-            return Vec::new();
-        }
-        let candidates = self.of_shared.candidates(&facts.url, None).into_iter();
-        let rules = candidates.map(|position| &self.rules[position as usize]);
-        rules.filter(|rule| rule.check_shared(facts).is_ok()).collect()
+    /// Returns the positions of the rules about shared content that match a response.
+    fn matching_shared(&self, facts: &SharedFacts<'_>) -> impl Iterator<Item = usize> {
+        let candidates = match self.has_shared_rules {
+            true => self.of_shared.candidates(&facts.url, None),
+            false => Vec::new(),
+        };
+        let positions = candidates.into_iter().map(|position| position as usize);
+        positions.filter(|&position| self.rules[position].check_shared(facts).is_ok())
     }
 
     /// Checks every rule, in order, against a request and its response, if any. For each rule that
@@ -322,7 +342,7 @@ impl OperatorRules {
     }
 }
 
-/// The effects about which earlier rules of an explanation have decided.
+/// The effects about which earlier rules have decided.
 #[derive(Default)]
 struct Open<'r> {
     decided: Vec<Effect>,
@@ -335,22 +355,47 @@ impl<'r> Open<'r> {
     /// them as decided.
     fn decided_by(&mut self, then: &'r Effects) -> Vec<Decided> {
         let decide = |effect: Effect| {
-            let (edits, earlier) = match effect {
-                Effect::RequestFields => (&then.request_fields, &mut self.request_changes),
-                Effect::ResponseFields => (&then.response_fields, &mut self.response_changes),
-                effect => {
-                    let is_new = then.has(effect) && !self.decided.contains(&effect);
-                    self.decided.extend(is_new.then_some(effect));
-                    return is_new.then(|| Decided { effect, fields: Vec::new() });
-                }
-            };
-            let before = earlier.len();
-            edits.as_ref()?.add_to(earlier);
-            let fields: Vec<String> =
-                earlier[before..].iter().map(|change| change.name.to_owned()).collect();
-            (!fields.is_empty()).then_some(Decided { effect, fields })
+            let before = self.changes(effect).len();
+            let is_new = self.take(then, effect);
+            let changes = &self.changes(effect)[before..];
+            let fields = changes.iter().map(|change| change.name.to_owned()).collect();
+            is_new.then_some(Decided { effect, fields })
         };
         Effect::ALL.iter().copied().filter_map(decide).collect()
+    }
+
+    /// Notes the effects of a rule (`then`) that `concerns` accepts as decided. Returns whether no
+    /// earlier rule has decided about one of them.
+    fn decide(&mut self, then: &'r Effects, concerns: impl Fn(Effect) -> bool) -> bool {
+        let mut is_new = false;
+        for &effect in Effect::ALL.iter().filter(|&&effect| concerns(effect)) {
+            is_new |= self.take(then, effect);
+        }
+        is_new
+    }
+
+    /// Notes one effect of a rule (`then`) as decided. Returns whether the rule has this effect,
+    /// and no earlier rule has decided about it.
+    fn take(&mut self, then: &'r Effects, effect: Effect) -> bool {
+        let (edits, earlier) = match effect {
+            Effect::RequestFields => (&then.request_fields, &mut self.request_changes),
+            Effect::ResponseFields => (&then.response_fields, &mut self.response_changes),
+            effect => {
+                let is_new = then.has(effect) && !self.decided.contains(&effect);
+                self.decided.extend(is_new.then_some(effect));
+                return is_new;
+            }
+        };
+        edits.as_ref().is_some_and(|edits| edits.add_to(earlier) > 0)
+    }
+
+    /// Returns the changes to header fields about which rules have decided.
+    fn changes(&self, effect: Effect) -> &[FieldChange<'r>] {
+        match effect {
+            Effect::RequestFields => &self.request_changes,
+            Effect::ResponseFields => &self.response_changes,
+            _ => &[],
+        }
     }
 }
 

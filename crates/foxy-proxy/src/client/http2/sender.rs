@@ -173,10 +173,6 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.sent_by(user);
     }
 
-    pub(crate) fn decided_by(&self, rules: Option<String>) {
-        self.out.borrow().progress.decided_by(rules);
-    }
-
     pub(crate) fn keyed(&self, key: Key) {
         self.out.borrow().progress.keyed(key);
     }

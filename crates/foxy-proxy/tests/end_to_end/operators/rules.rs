@@ -78,6 +78,44 @@ fn a_list_that_allows_refuses_all_other_requests() {
     assert_eq!(refused.cache_status(), "foxy; detail=not-allowed-by-rule");
 }
 
+fn counts(proxy: &TestProxy) -> Vec<(String, u64)> {
+    proxy.proxy.handle().rules().counts()
+}
+
+#[test]
+fn each_rule_that_applies_is_counted_once_for_a_request() {
+    let origin = TestOrigin::start(|_, _| {
+        ok("Content-Type: text/html\r\nCache-Control: max-age=600\r\n", b"x")
+    });
+    let query_ignore = Some(vec!["sig".parse().expect("a pattern")]);
+    let set = vec![("X-Rule".to_owned(), "1".to_owned())];
+    let response_fields = Some(FieldEdits { set, ..FieldEdits::default() });
+    let html = Conditions {
+        content_types: vec!["text/html".parse().expect("a pattern")],
+        ..Conditions::default()
+    };
+    let lifetime = |seconds| Effects { fresh_at_least: Some(seconds), ..Effects::default() };
+    let proxy = proxy(vec![
+        ("key", path("/x"), Effects { query_ignore, ..Effects::default() }),
+        ("field", path("/x"), Effects { response_fields, ..Effects::default() }),
+        ("type", html, lifetime(900)),
+        ("late", path("/x"), lifetime(60)),
+        ("other", path("/y"), lifetime(60)),
+    ]);
+    let is_counted = |expected: [u64; 5], what: &str| {
+        let found: Vec<u64> = counts(&proxy).into_iter().map(|(_, count)| count).collect();
+        assert_eq!(found, expected, "{what}");
+    };
+    proxy.get(&origin.url("/x?sig=1"), "");
+    is_counted([1, 1, 1, 0, 0], "a miss: `type` decides before `late`");
+    assert!(proxy.get(&origin.url("/x?sig=2"), "").cache_status().contains("hit"));
+    is_counted([2, 2, 2, 0, 0], "a hit");
+    let post =
+        format!("POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", origin.url("/x"));
+    proxy.connect().ask(&post);
+    is_counted([3, 3, 2, 0, 0], "the response to a POST is not for the cache");
+}
+
 #[test]
 fn a_floor_makes_a_response_without_a_lifetime_a_hit() {
     let origin = TestOrigin::start(|_, _| ok("ETag: \"a\"\r\n", b"x"));

@@ -161,7 +161,7 @@ impl Exposition {
 
     /// Adds a counter for each of the operator's rules: the requests to which the rule applied.
     pub fn rules(&mut self, counts: &[(String, u64)]) {
-        let help = "Requests that the rule allowed, refused or changed, since the last reload.";
+        let help = "Requests to which the rule applied, since the last reload.";
         let labels: Vec<_> = counts.iter().map(|(name, _)| [("rule", name.as_str())]).collect();
         let samples = labels.iter().zip(counts).map(|(labels, (_, count))| (&labels[..], *count));
         self.family("foxy_rule_requests_total", FamilyKind::Counter, help, samples);
