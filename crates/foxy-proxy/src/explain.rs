@@ -122,11 +122,12 @@ impl ProxyHandle {
         let mut head = head.clone();
         final_dots::remove(&mut head);
         let tried = tried(&settings.rules, &head, over, asker);
-        let steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
+        let mut steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
         let needs_user = self.shared.authenticator.is_needed()
             && asker.user.is_none()
             && needs_login(&settings.rules, &head, over, asker.client);
         let steering = steer(&settings.rules, &mut head, over, asker);
+        steps.extend(steering.refuses_new_path.map(Step::NewPathRefused));
         let upstream = steering.upstream.as_ref();
         let plan = || plan(&head, body, over, &settings.mode, &settings.via_name, upstream);
         let refusal = needs_user.then_some(ErrorReason::CredentialsNeeded).or(steering.refusal);

@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub enum Step {
     /// A rule of the operator, and whether it matches.
     OperatorRule(Tried),
+    /// The rule of the operator with this name refuses the rewritten path.
+    NewPathRefused(String),
     /// The proxy would refuse the request with its own error.
     Refused(ErrorReason),
     /// The proxy would forward the request without a look-up in the cache.
@@ -140,7 +142,7 @@ impl Step {
     /// Returns the document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
-            Self::OperatorRule(_) => "docs/configuration.md",
+            Self::OperatorRule(_) | Self::NewPathRefused(_) => "docs/configuration.md",
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
             Self::Refused(_) => "docs/errors.md",
             Self::NotAsked(ForwardReason::Method) => "RFC 9110 §9.2.3",
@@ -167,6 +169,7 @@ impl Step {
     pub fn name(&self) -> &str {
         match self {
             Self::OperatorRule(tried) => &tried.name,
+            Self::NewPathRefused(rule) => rule,
             Self::Refused(reason) => reason.name(),
             Self::NotAsked(reason) => reason.token(),
             Self::AnsweredHere => "answered-here",
@@ -199,6 +202,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OperatorRule(tried) => show_rule(tried, f),
+            Self::NewPathRefused(_) => f.write_str("the rule matches the new path and refuses it"),
             Self::Refused(reason) => {
                 f.write_str(reason.description())?;
                 let remedy = reason.refused_destination().and_then(DestinationRefusal::remedy);

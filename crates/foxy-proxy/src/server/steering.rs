@@ -23,6 +23,8 @@ pub(crate) struct Steering {
     pub(crate) upstream: Option<Upstream>,
     /// Positions, in the list of rules, of the rules that decided about the request.
     pub(crate) decided: Vec<usize>,
+    /// Name of the rule that refuses the request because of its rewritten path.
+    pub(crate) refuses_new_path: Option<String>,
     /// Position of the rule that limits how many requests the client may send per second.
     pub(crate) rate: Option<usize>,
     /// Position of the rule that limits how many bytes per second the client receives.
@@ -56,14 +58,16 @@ pub(crate) fn steer(
         None if rules.is_allow_list() => (Some(ErrorReason::NotAllowedByRule), None),
         None => (None, None),
     };
-    let (mut refusal, mut message) = (refusal, message);
+    let (mut refusal, mut message, mut refuses_new_path) = (refusal, message, None);
+    let mut decided = decision.positions();
     if let Some(target) = decision.rewrite().and_then(|rewrite| rewritten(head, rewrite)) {
         head.target = target;
         if refusal.is_none()
-            && let Some(Access::Deny { message: text }) =
-                access_after_rewrite(&rules, head, over, asker)
+            && let Some((position, text)) = denial_of_new_path(&rules, head, over, asker)
         {
             (refusal, message) = (Some(ErrorReason::DeniedByRule), text);
+            refuses_new_path = Some(rules.rules()[position].name.clone());
+            decided.push(position);
         }
     }
     if !decision.request_changes().is_empty() {
@@ -75,7 +79,8 @@ pub(crate) fn steer(
         message,
         bypasses: decision.bypasses(),
         upstream: decision.upstream().cloned(),
-        decided: decision.positions(),
+        decided,
+        refuses_new_path,
         rate: decision.position(Effect::RateLimit),
         bandwidth: decision.position(Effect::BandwidthLimit),
         server_timing: decision.server_timing(),
@@ -83,15 +88,19 @@ pub(crate) fn steer(
 }
 
 /// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a
-/// path that a rule denies.
-fn access_after_rewrite(
+/// path that a rule denies. Returns the position and the text of this rule.
+fn denial_of_new_path(
     rules: &OperatorRules,
     head: &RequestHead,
     over: Scheme,
     asker: &Asker,
-) -> Option<Access> {
+) -> Option<(usize, Option<String>)> {
     let path = head.origin_form()?;
-    rules.decide(&asker.seen_in(facts(head, over, &path)?)).access().cloned()
+    let decision = rules.decide(&asker.seen_in(facts(head, over, &path)?));
+    match decision.access()? {
+        Access::Deny { message } => Some((decision.position(Effect::Access)?, message.clone())),
+        Access::Allow => None,
+    }
 }
 
 /// Keeps only the options of `Connection` that concern the connection itself. An option can also

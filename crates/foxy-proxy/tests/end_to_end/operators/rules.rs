@@ -264,6 +264,9 @@ fn no_rewriting_leads_to_a_denied_path() {
         ("old", path("/old/*"), Effects { rewrite, ..Effects::default() }),
     ]);
     assert_eq!(proxy.get(&origin.url("/old/secret"), "").status, 403);
+    assert_eq!(counts(&proxy), [("private".to_owned(), 1), ("old".to_owned(), 1)]);
+    let explained = explain(&proxy, &origin.url("/old/secret"), "").to_string();
+    assert!(explained.contains("the rule matches the new path and refuses it"), "{explained}");
     assert_eq!(proxy.get(&origin.url("/old/x"), "").status, 200);
 }
 
