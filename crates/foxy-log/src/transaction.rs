@@ -37,7 +37,7 @@ pub enum Text {
     Referer,
     /// The request's header field `User-Agent`.
     Agent,
-    /// Host of the parent proxy that answered.
+    /// Host and port of the parent proxy that answered.
     Parent,
     /// Name, in foxy's settings, of the origin that answered.
     Origin,

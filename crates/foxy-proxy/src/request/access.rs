@@ -41,7 +41,7 @@ pub struct AccessRecord<'a> {
     pub url: &'a [u8],
     /// The HTTP version of the request.
     pub version: &'a str,
-    /// The host of the parent proxy that answered. `None` if no parent proxy was used.
+    /// Host and port of the parent proxy that answered. `None` if no parent proxy was used.
     pub parent: Option<&'a str>,
     /// Name of the user who sent the request, if valid credentials prove it.
     pub user: Option<&'a str>,

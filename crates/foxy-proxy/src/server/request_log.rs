@@ -215,6 +215,7 @@ impl<'a> RequestLog<'a> {
         let parents = self.worker.settings().upstream.parents.as_ref();
         let responder = self.progress.responder();
         let parent = parents.zip(responder.parent);
+        let parent = parent.map(|(parents, number)| parents.parent(number).authority());
         let server = responder.server.as_ref().and_then(GroupMember::names);
         let server = server.map(|(name, server)| (name, server.authority()));
         let (rules, user) = (self.progress.rules().borrow(), self.progress.user());
@@ -232,7 +233,7 @@ impl<'a> RequestLog<'a> {
             site,
             url: &url,
             version,
-            parent: parent.map(|(parents, number)| parents.parent(number).host()),
+            parent: parent.as_deref(),
             user: user.as_deref(),
             server: server.as_ref().map(|(name, server)| (*name, server.as_str())),
             rules: rules.names(),

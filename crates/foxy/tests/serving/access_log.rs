@@ -2,6 +2,7 @@
 
 use crate::support::{Foxy, Origin, request};
 use foxy_testkit::origin::listen_in_order;
+use foxy_testkit::parent::TestParent;
 use foxy_testkit::wait::{PATIENCE, until};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -80,6 +81,23 @@ fn a_refusal_names_the_method_and_the_url_as_far_as_they_were_read() {
     }
     line_with(&log, &["NONE/400 ", " GET http://a.test/bad "]);
     line_with(&log, &["TCP_DENIED/403 ", " GET http://10.0.0.1/private "]);
+}
+
+#[test]
+fn a_line_names_the_parent_with_its_port_and_the_rules_about_key_and_response() {
+    const RULES: &str = "\
+        [[rule]]\nname = \"key\"\nthen = { query-ignore = [\"sig\"] }\n\
+        [[rule]]\nname = \"floor\"\nwhen = { status = [200] }\n\
+        then = { fresh-at-least = \"1h\" }\n";
+    let (folder, parent) = (tempfile::tempdir().expect("a folder"), TestParent::usual());
+    let config = folder.path().join("foxy.toml");
+    std::fs::write(&config, format!("parent = \"{}\"\n{RULES}", parent.url(""))).expect("written");
+    let config = config.to_str().expect("UTF-8");
+    let (foxy, log) = logging(folder.path(), &["--access-log-format", "json", "--config", config]);
+    assert_eq!(foxy.get("http://a.test/page?sig=1").status, 200);
+    line_with(&log, &["\"rules\":\"key, floor\",", &format!("\"parent\":\"{}\"", parent.address)]);
+    let metrics = foxy.admin("/metrics").body;
+    assert!(metrics.contains("foxy_rule_requests_total{rule=\"floor\"} 1\n"), "{metrics}");
 }
 
 #[test]

@@ -107,10 +107,8 @@ fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
     }
-    if let Some(parent) = line.parent {
-        return parent.as_bytes();
-    }
-    let authority = line.server.map_or(line.authority(), |(_, server)| server.as_bytes());
+    let server = line.parent.or(line.server.map(|(_, server)| server));
+    let authority = server.map_or(line.authority(), str::as_bytes);
     match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
         Some(at) if authority[at] == b':' => &authority[..at],
         _ => authority,

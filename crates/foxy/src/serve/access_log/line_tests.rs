@@ -62,7 +62,7 @@ fn a_squid_line() {
     );
     check(
         AccessFormat::Squid,
-        &AccessRecord { parent: Some("proxy.test"), ..sample() },
+        &AccessRecord { parent: Some("proxy.test:3128"), ..sample() },
         "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
          FIRSTUP_PARENT/proxy.test text/html",
     );
