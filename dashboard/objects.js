@@ -10,7 +10,8 @@ const AT_ONCE = 100;
 function objectRow(object, now) {
   const age = object.received_ms ? span((now - object.received_ms) / 1000) : "";
   const left = object.expires_ms ? (object.expires_ms - now) / 1000 : null;
-  const fresh = left === null ? "" : left > 0 ? span(left) : "stale";
+  const fresh = object.purge === "removed" ? "purged" : left === null ? ""
+    : left > 0 ? span(left) : "stale";
   const kind = object.variant ? "variant" : object.partial ? "partial" : "";
   return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` },
     breakable(object.url)), kind,

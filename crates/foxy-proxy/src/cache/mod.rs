@@ -32,7 +32,7 @@ use crate::cache::storage::StoreSilent;
 pub(crate) use crate::cache::storage::{PART, Storage, part_key};
 pub use crate::cache::stored::CacheKey;
 pub(crate) use crate::cache::stored::{Entry, Placement, Stored, StoredBody, VaryList, strip};
-pub use crate::cache::stored_form::{RecordDescription, describe};
+pub use crate::cache::stored_form::{Describer, PurgeEffect, RecordDescription};
 use crate::cache::stored_form::{encode_response, encode_varies};
 use crate::core::{Counter, Counters, HitSource, View};
 use bytes::Bytes;

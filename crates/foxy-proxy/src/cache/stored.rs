@@ -1,8 +1,8 @@
 //! A stored response: the values that the caching rules need, the head as it will be sent, and the
 //! body. A body above 1 MiB is stored in parts, each of which is one record of the store.
 
-use crate::cache::purge::{Cleared, Stamp};
-use crate::cache::stored_form::{RecordDescription, url_of};
+use crate::cache::purge::{Cleared, PurgeBook, Stamp, Verdict};
+use crate::cache::stored_form::{PurgeEffect, RecordDescription, url_of};
 use crate::core::{PurgeDoubt, View, tags};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
@@ -140,9 +140,16 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
-    pub(crate) fn described(&self) -> RecordDescription {
+    pub(crate) fn described(&self, purges: Option<&PurgeBook>) -> RecordDescription {
         let StoredTimes { received, initial_age } = self.times;
         let fresh_for = self.lifetime.saturating_sub(initial_age).saturating_mul(1000);
+        let expires = WallTime(received.0.saturating_add(fresh_for));
+        let (expires, purge) = match purges.map(|purges| purges.judge(self)) {
+            None | Some(Verdict::Untouched) => (expires, None),
+            Some(Verdict::Stale { since }) => (expires.min(since), Some(PurgeEffect::Stale)),
+            Some(Verdict::InDoubt(_)) => (expires, Some(PurgeEffect::Unconfirmed)),
+            Some(Verdict::Gone) => (expires, Some(PurgeEffect::Removed)),
+        };
         let is_partial = self.key.ends_with(PART_NAME);
         RecordDescription {
             url: url_of(&self.key),
@@ -150,12 +157,13 @@ impl Stored {
             status: Some(self.head.status),
             length: self.length,
             received: Some(received),
-            expires: Some(WallTime(received.0.saturating_add(fresh_for))),
+            expires: Some(expires),
             parts: match self.body {
                 StoredBody::Whole(_) => 1,
                 StoredBody::Parts { .. } => self.length.div_ceil(RECORD_BODY_LIMIT as u64).max(1),
             },
             is_partial,
+            purge,
         }
     }
 

@@ -3,7 +3,7 @@
 //! one byte, and dates are stored as seconds. If the decoder finds anything unexpected, the record
 //! counts as a cache miss.
 
-use crate::cache::purge::Stamp;
+use crate::cache::purge::{PurgeBook, Stamp};
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use crate::core::rules::Policies;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -11,6 +11,7 @@ use foxy_base::WallTime;
 use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Role, Vary, date};
+use std::sync::Arc;
 
 /// First byte of a record head that contains a response. A change of the encoding must change the
 /// values of `RESPONSE`, `TARGETED_RESPONSE` and `VARIES`. A change of [`NAMES`] changes the
@@ -215,27 +216,61 @@ pub struct RecordDescription {
     pub parts: u64,
     /// True if the cache may have only some parts of the body.
     pub is_partial: bool,
+    /// Effect of the purges in force on the response. `None` if no purge affects it.
+    pub purge: Option<PurgeEffect>,
 }
 
-/// Describes a record by its head. `policies` determines the lifetime of the response. Returns
-/// `None` if the head has another encoding.
-pub fn describe(mut head: &[u8], policies: &Policies) -> Option<RecordDescription> {
-    let Ok(kind) = head.try_get_u8() else { return Some(RecordDescription::default()) };
-    let key = Bytes::copy_from_slice(take_bytes(&mut head)?);
-    let role = match kind {
-        RESPONSE => Role::Proxy,
-        TARGETED_RESPONSE => Role::Gateway,
-        VARIES => {
-            let url = url_of(&key);
-            return Some(RecordDescription { url, is_variant: true, ..Default::default() });
+/// Effect of a purge on a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeEffect {
+    /// A hard purge: the proxy does not use the response, although the store still has it.
+    Removed,
+    /// A soft purge: the response is stale.
+    Stale,
+    /// This node of a fleet may have missed a purge, so it validates the response before use.
+    Unconfirmed,
+}
+
+impl PurgeEffect {
+    /// Returns the effect as one word, for `--json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Removed => "removed",
+            Self::Stale => "stale",
+            Self::Unconfirmed => "unconfirmed",
         }
-        _ => return None,
-    };
-    let body_of = |fill, _| match fill {
-        0 => Some(StoredBody::Whole(Bytes::new())),
-        fill => Some(StoredBody::Parts { fill }),
-    };
-    decode_response(key, (role, policies), head, body_of).map(|stored| stored.described())
+    }
+}
+
+/// Describes records of a store.
+pub struct Describer {
+    /// Determines the lifetime of a response.
+    pub policies: Policies,
+    /// The purges in force. `None` if they are unknown.
+    pub purges: Option<Arc<PurgeBook>>,
+}
+
+impl Describer {
+    /// Describes a record by its head. Returns `None` if the head has another encoding.
+    pub fn describe(&self, mut head: &[u8]) -> Option<RecordDescription> {
+        let Ok(kind) = head.try_get_u8() else { return Some(RecordDescription::default()) };
+        let key = Bytes::copy_from_slice(take_bytes(&mut head)?);
+        let role = match kind {
+            RESPONSE => Role::Proxy,
+            TARGETED_RESPONSE => Role::Gateway,
+            VARIES => {
+                let url = url_of(&key);
+                return Some(RecordDescription { url, is_variant: true, ..Default::default() });
+            }
+            _ => return None,
+        };
+        let body_of = |fill, _| match fill {
+            0 => Some(StoredBody::Whole(Bytes::new())),
+            fill => Some(StoredBody::Parts { fill }),
+        };
+        let stored = decode_response(key, (role, &self.policies), head, body_of)?;
+        Some(stored.described(self.purges.as_deref()))
+    }
 }
 
 /// Returns the URL of a cache key.

@@ -1,11 +1,10 @@
 //! Reads counters, timings and sizes of a running proxy, for its admin server.
 
-use crate::cache::RecordDescription;
+use crate::cache::{Describer, RecordDescription};
 use crate::core::counters::{self, Counter, Counters, NamedCounts};
 use crate::core::metrics::exemplar::Exemplar;
 use crate::core::metrics::request_metrics::{CLASSES, RequestOutcome};
 use crate::core::metrics::timing::{BUCKETS, Durations};
-use crate::core::rules::Policies;
 use crate::upstream::ServerStatus;
 use crate::worker::Shared;
 use foxy_base::clock;
@@ -94,12 +93,14 @@ impl Gauges {
     /// call must pass 0. Returns the position at which the next call must continue. A call does not
     /// delay the workers.
     pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
-        self.shared.cache.memory.visit(from, |stored| take(stored.described()))
+        let purges = Some(&*self.shared.purges.book);
+        self.shared.cache.memory.visit(from, |stored| take(stored.described(purges)))
     }
 
-    /// Returns the caching policy in force.
-    pub fn policies(&self) -> Policies {
-        self.shared.settings.policies()
+    /// Returns a describer of stored records, with the caching policy and the purges in force.
+    pub fn describer(&self) -> Describer {
+        let purges = Some(Arc::clone(&self.shared.purges.book));
+        Describer { policies: self.shared.settings.policies(), purges }
     }
 
     /// Returns the parent proxies that recently refused a connection or the credentials. The texts

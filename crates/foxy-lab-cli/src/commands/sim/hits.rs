@@ -2,6 +2,7 @@
 //! cache sizes.
 
 use super::input::Input;
+use super::{parsed_policies, policy_names};
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -76,12 +77,9 @@ pub fn run(
 }
 
 fn replacements(matches: &ArgMatches) -> Result<Vec<Replacement>, Failure> {
-    let names: Vec<&String> = matches.get_many("policy").into_iter().flatten().collect();
-    if names.is_empty() || names.iter().any(|name| *name == "all") {
+    let names = policy_names(matches);
+    if names.is_empty() || names.contains(&"all") {
         return Ok(Replacement::all());
     }
-    let parse = |name: &&String| {
-        name.parse().map_err(|error: String| Failure::Unusable(format!("--policy {name}: {error}")))
-    };
-    names.iter().map(parse).collect()
+    parsed_policies(&names)
 }

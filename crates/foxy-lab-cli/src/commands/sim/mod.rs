@@ -20,6 +20,8 @@ use foxy_lab::simulation::caches::policies::CacheSize;
 use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{SCHEMES, TUNING};
 use foxy_workload::trace::synthetic::MODELS;
+use std::fmt::Display;
+use std::str::FromStr;
 
 /// The arguments that name the input. Exactly one of them must be given.
 const INPUTS: [&str; 4] = ["trace", "workload", "operations", "merge"];
@@ -243,4 +245,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     } else {
         Err(Failure::Failed("sim: no run succeeded; the rows give the reasons".into()))
     }
+}
+
+/// Returns the values of `--policy`.
+fn policy_names(matches: &ArgMatches) -> Vec<&str> {
+    matches.get_many::<String>("policy").into_iter().flatten().map(String::as_str).collect()
+}
+
+fn parsed_policies<P: FromStr<Err: Display>>(names: &[&str]) -> Result<Vec<P>, Failure> {
+    let parse = |name: &&str| {
+        name.parse().map_err(|error| Failure::Unusable(format!("--policy {name}: {error}")))
+    };
+    names.iter().map(parse).collect()
 }

@@ -3,6 +3,7 @@
 //! also save them to a file.
 
 use super::input::Input;
+use super::{parsed_policies, policy_names};
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -59,12 +60,9 @@ fn levels(matches: &ArgMatches, scale: f64) -> Result<Levels, Failure> {
         let ByteSize(bytes) = *matches.get_one(name).expect("has a default");
         (bytes as f64 * scale) as u64
     };
-    let names: Vec<&String> = matches.get_many("policy").into_iter().flatten().collect();
-    let policy = match names[..] {
+    let policy = match parsed_policies(&policy_names(matches))?[..] {
         [] => PolicyName::Lru,
-        [name] => {
-            name.parse().map_err(|error| Failure::Unusable(format!("--policy {name}: {error}")))?
-        }
+        [policy] => policy,
         _ => {
             return Err(Failure::Unusable(
                 "--policy: the schemes share one disk cache; give only one policy".into(),

@@ -57,8 +57,7 @@ impl Walk<'_> {
             let bytes = space.get(&listed.step).copied().unwrap_or(0);
             (report.records, report.bytes) = (report.records + 1, report.bytes + bytes);
             if standing == Standing::Live {
-                (report.live_records, report.live_bytes) =
-                    (report.live_records + 1, report.live_bytes + bytes);
+                report.live_records += 1;
                 let class = &mut self.classes[usize::from(listed.class) % 64];
                 (class.records, class.bytes) = (class.records + 1, class.bytes + bytes);
             }

@@ -107,6 +107,7 @@ pub struct SegmentReport {
     pub bytes: u64,
     /// Number of records in the segment that a get would find.
     pub live_records: u64,
+    /// Bytes of all pages that contain bytes of a live record, as in the map of the store.
     pub live_bytes: u64,
     pub tombstones: u64,
 }

@@ -228,9 +228,13 @@ impl<'a> Walk<'a> {
         survey
     }
 
-    pub(super) fn into_report(self, copies: [CopyState; 2], journal: JournalReport) -> Report {
+    pub(super) fn into_report(mut self, copies: [CopyState; 2], journal: JournalReport) -> Report {
+        let survey = self.survey();
+        for (segment, place) in self.segments.iter_mut().zip(&survey.segments) {
+            segment.live_bytes = place.live_bytes;
+        }
         Report {
-            survey: self.survey(),
+            survey,
             copies,
             superblock: self.superblock,
             geometry: self.geometry,

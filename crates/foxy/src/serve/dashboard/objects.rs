@@ -4,8 +4,7 @@
 
 use super::maps::visit;
 use foxy_base::{WallTime, clock};
-use foxy_proxy::cache::{RecordDescription, describe};
-use foxy_proxy::core::rules::Policies;
+use foxy_proxy::cache::{Describer, PurgeEffect, RecordDescription};
 use foxy_proxy::server::Gauges;
 use foxy_store::StoreHandle;
 use foxy_store::map::{FilePart, PlacedRecord, RecordFate, RecordScan};
@@ -62,14 +61,14 @@ async fn continue_scan(store: &StoreHandle, mut scan: RecordScan) -> Option<(boo
 /// Returns the result of one step of a search.
 pub async fn search(
     store: &StoreHandle,
-    policies: Policies,
+    describer: Describer,
     wanted: &ObjectSearch,
 ) -> Option<Value> {
     let from = usize::try_from(wanted.from).ok()?;
     let scan = continue_scan(store, RecordScan::new(None, RECORDS_AT_ONCE, from)).await?.1;
     let next = (scan.next < scan.parts).then_some(scan.next);
     let share = scan.next as f64 / scan.parts.max(1) as f64;
-    let (records, unread) = read(store.clone(), policies, scan.found).await;
+    let (records, unread) = read(store.clone(), describer, scan.found).await;
     let is_wanted = |record: &&ReadRecord| {
         let url = record.description.as_ref().and_then(|it| it.url.as_deref());
         url.is_some_and(|url| wanted.matches(url))
@@ -97,7 +96,7 @@ pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
 /// Returns at most about `most` live objects of a part of a file, in the order of their places.
 pub async fn of_part(
     store: &StoreHandle,
-    policies: Policies,
+    describer: Describer,
     part: FilePart,
     most: usize,
 ) -> Option<Value> {
@@ -115,7 +114,7 @@ pub async fn of_part(
     // part.
     let step = all.div_ceil(most.clamp(1, MAX_OF_PART)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
-    let (records, _) = read(store.clone(), policies, chosen).await;
+    let (records, _) = read(store.clone(), describer, chosen).await;
     let records: Vec<_> = records.iter().map(record_as_json).collect();
     Some(json!({ "live": all, "copied": copied, "records": records }))
 }
@@ -124,7 +123,7 @@ pub async fn of_part(
 /// not read, because they are large or the disk is slow.
 async fn read(
     store: StoreHandle,
-    policies: Policies,
+    describer: Describer,
     mut placed: Vec<PlacedRecord>,
 ) -> (Vec<ReadRecord>, usize) {
     placed.sort_unstable_by_key(|record| (record.file, record.at));
@@ -140,7 +139,7 @@ async fn read(
     let reading = move || {
         let mut records = Vec::new();
         store.read_placed(&placed, |placed, _, record| {
-            let description = describe(&record.head, &policies);
+            let description = describer.describe(&record.head);
             records.push(ReadRecord { placed: *placed, bytes: record.len(), description });
             clock::monotonic().since(begun) < MAX_TIME
         });
@@ -176,6 +175,7 @@ pub fn description_as_json(description: &RecordDescription) -> Value {
         "expires_ms": description.expires.map(|WallTime(milliseconds)| milliseconds),
         "parts": description.parts,
         "partial": description.is_partial,
+        "purge": description.purge.map(PurgeEffect::name),
     })
 }
 

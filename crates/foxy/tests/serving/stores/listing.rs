@@ -27,7 +27,13 @@ fn compare(scheme: &str) {
     let admin = running.admin.to_string();
     let of_paths = ["--path", "*/a/*"];
     let ask = || listed(&[&["--admin", &admin], &of_paths[..]].concat());
-    let live = until("all objects on disk", || Some(ask()).filter(|found| found.len() == 4));
+    until("all objects on disk", || Some(ask()).filter(|found| found.len() == 4));
+    let (first, second) = (origin.url("a/1"), origin.url("a/2?x"));
+    for purge in [&["--hard", "--prefix", &first][..], &[&second]] {
+        let (code, _, err) = foxy(&[&["purge", "--admin", &admin], purge].concat());
+        assert_eq!(code, Some(0), "{err}");
+    }
+    let live = ask();
     let (code, out, _) = foxy(&["store", "list", "--admin", &admin, "--limit", "1"]);
     assert!(code == Some(0) && out.contains("\nand 3 more; 4 objects in all, "), "{out}");
     running.signal("TERM");
@@ -35,11 +41,13 @@ fn compare(scheme: &str) {
     let path = folder.path().to_str().expect("UTF-8");
     let at_rest = listed(&[&[path], &of_paths[..]].concat());
     let facts = |found: &[Value]| -> Vec<_> {
-        let names = ["url", "length", "status", "parts", "received_ms", "expires_ms"];
+        let names = ["url", "length", "status", "parts", "received_ms", "expires_ms", "purge"];
         found.iter().map(|object| names.map(|name| object[name].clone())).collect()
     };
     assert_eq!(facts(&at_rest), facts(&live));
     let urls: Vec<_> = live.iter().filter_map(|object| object["url"].as_str()).collect();
     assert_eq!(urls, ["a/1", "a/2?x", "a/bytes=3000000"].map(|page| origin.url(page)));
     assert_eq!(live[2]["parts"], 3);
+    let purges: Vec<_> = live.iter().map(|object| object["purge"].as_str()).collect();
+    assert_eq!(purges, [Some("removed"), Some("stale"), None, None]);
 }

@@ -6,6 +6,7 @@ mod tallies;
 pub use arguments::arguments;
 
 use super::input::Input;
+use super::{parsed_policies, policy_names};
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_cli::progress::Progress;
@@ -137,12 +138,6 @@ fn tasks(
 }
 
 fn policies(matches: &ArgMatches) -> Result<Vec<PolicyName>, Failure> {
-    let names: Vec<&String> = matches.get_many("policy").into_iter().flatten().collect();
-    if names.is_empty() {
-        return Ok(vec![PolicyName::Webcosm]);
-    }
-    let parse = |name: &&String| {
-        name.parse().map_err(|error| Failure::Unusable(format!("--policy {name}: {error}")))
-    };
-    names.iter().map(parse).collect()
+    let names = policy_names(matches);
+    if names.is_empty() { Ok(vec![PolicyName::Webcosm]) } else { parsed_policies(&names) }
 }

@@ -4,26 +4,30 @@ use super::listing::Listing;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::serve::dashboard::objects::description_as_json;
+use crate::serve::purge::list::{self, FoundList};
 use crate::store_at_rest::StoreAtRest;
 use crate::store_file::{self, StoreFile, refusal};
-use foxy_proxy::cache::describe;
+use crate::terminal::{self, Level};
+use foxy_proxy::cache::Describer;
+use foxy_proxy::cache::purge::PurgeBook;
 use foxy_proxy::core::rules::Policies;
 use foxy_store::webcosm::check::{FoundRecord, Refused};
 use std::path::Path;
+use std::sync::Arc;
 
 pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
     let files = store_file::open(folder)?;
-    let policies = Policies::default();
     for file in files.iter().filter(|file| file.has_layout()) {
         if !file.is_webcosm() {
             list_placed(file, listing)?;
             continue;
         }
+        let describer = describer(file);
         let mut progress = Progress::new("bytes", Some(file.size()));
         let listed = file.list(
             &mut |done| progress.update(done),
             &mut |FoundRecord { head, .. }: FoundRecord<'_>| {
-                if let Some(description) = describe(head, &policies) {
+                if let Some(description) = describer.describe(head) {
                     listing.add(description_as_json(&description));
                 }
             },
@@ -39,6 +43,28 @@ pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
     }
 }
 
+/// Returns a describer that knows the purges in the list beside the store. Tells the user if there
+/// is no reliable list.
+fn describer(file: &StoreFile) -> Describer {
+    let folder = file.path.parent().unwrap_or(Path::new("."));
+    let purges = match list::read(folder) {
+        Ok(FoundList::Sound(journal)) => {
+            let book = PurgeBook::new(journal.series.era, journal.latest, &journal.rules);
+            Some(Arc::new(book))
+        }
+        _ => {
+            let path = folder.join(list::NAME);
+            let text = format!(
+                "{}: no reliable list of purges; purged objects are listed as stored",
+                path.display()
+            );
+            terminal::report(Level::Warning, &text);
+            None
+        }
+    };
+    Describer { policies: Policies::default(), purges }
+}
+
 /// Lists the objects of a store whose scheme is not webcosm.
 fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
     let superblock = match file.superblocks() {
@@ -49,12 +75,12 @@ fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
     let store = StoreAtRest::open(file, &superblock);
     let mut store = store.map_err(|unopened| unopened.failure(file))?;
     let records = store.records(None);
+    let describer = describer(file);
     let mut progress = Progress::new("records", Some(records.len() as u64));
     for (number, placed) in (1..).zip(records) {
         progress.update(number);
         let record = store.read(&placed);
-        let policies = Policies::default();
-        if let Some(description) = record.and_then(|it| describe(&it.head, &policies)) {
+        if let Some(description) = record.and_then(|it| describer.describe(&it.head)) {
             listing.add(description_as_json(&description));
         }
     }

@@ -132,6 +132,7 @@ impl Listing {
             then.map_or_else(|| "–".into(), |then| span(self.now.0.saturating_sub(then)))
         };
         let fresh = match object["expires_ms"].as_u64() {
+            _ if object["purge"] == "removed" => "purged".into(),
             Some(end) if end > self.now.0 => span(end - self.now.0),
             Some(_) => "stale".into(),
             None => "–".into(),
@@ -160,7 +161,7 @@ mod tests {
 
     fn object(url: &str) -> Value {
         json!({ "url": url, "status": 200, "length": 2048, "received_ms": 1000, "parts": 1,
-            "expires_ms": 7_261_000, "uses": 3, "variant": false, "partial": true })
+            "expires_ms": 7_261_000, "uses": 3, "variant": false, "partial": true, "purge": null })
     }
 
     fn listed(filter: Filter, limit: usize, is_json: bool) -> String {
