@@ -75,7 +75,10 @@ impl fmt::Display for BadMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => {
-                f.write_str("a node's name has lower-case letters, digits and hyphens only")?;
+                f.write_str(
+                    "a node's name has 1 to 63 lower-case letters, digits and hyphens, and no \
+                     hyphen at its beginning or end",
+                )?;
             }
             Self::Url => f.write_str("a node's URL is https://HOST:PORT")?,
             Self::Weight => write!(f, "a node's weight is a number from 1 to {MAX_WEIGHT}")?,

@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// The outcome of opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// There was no store file, or the file contained only zeros.
+    /// The store is new: its file was missing, or contained only zeros. With
+    /// [`StoreSettings::begun_before`], most storage schemes report [`Beginning::Anew`] instead.
     New,
     /// The store continues with its old content.
     Kept,

@@ -319,7 +319,8 @@ pub trait Lookup: Send + Sync {
     /// record of the key. The caller must then send the request to the storage scheme.
     fn verify(&self, key: Key, place: RecordPlace, buffer: IoBuffer) -> Option<Record>;
 
-    /// Looks up a key and reads its record with `read`.
+    /// Looks up a key. The caller's function `read` reads the bytes of the record, and this method
+    /// verifies them. If `read` returns `None` or the bytes are wrong, returns [`Look::Unsure`].
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look {
         let place = match self.find(key) {
             Find::Absent => return Look::Absent,

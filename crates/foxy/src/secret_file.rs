@@ -14,7 +14,8 @@ const OTHERS_READ: u32 = 0o004;
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
 /// Bit of a file's mode: users other than the owner and outside of the file's group may write.
 const OTHERS_WRITE: u32 = 0o002;
-/// Bit of a folder's mode. In a folder with this bit, only the owner of a file may remove the file.
+/// The sticky bit of a folder's mode. In a folder with this bit, only a file's owner, the folder's
+/// owner and root may remove or rename the file.
 const STICKY: u32 = 0o1000;
 
 /// Reason why foxy refuses a secret file.

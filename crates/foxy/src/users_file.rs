@@ -1,5 +1,5 @@
-//! Reads the file that the setting `users-file` names, and replaces the line of a user in it. A
-//! line has a user's name and the hash of a password or token.
+//! Reads the file that the setting `users-file` names. Replaces, adds or removes the line of a user
+//! in it. Such a line has the user's name and the hash of a password or token.
 
 use crate::failure::Failure;
 use crate::secret_file;

@@ -14,8 +14,9 @@ pub struct Waiting {
     pub chain: u64,
     /// Position of the entry in the purge log.
     pub position: u64,
-    /// Hash of the entry, until this member has read the entry in the log. Then `None`. Also `None`
-    /// if a new chain has replaced the entry.
+    /// Hash of the entry, until this member has read the entry in the purge log. Then `None`. Also
+    /// `None` once the purge log has begun a new chain of entries. The purges of the entry then
+    /// wait for the beginning of that chain.
     pub unread: Option<u128>,
     /// The time when the entry was appended, or when a new chain replaced it.
     pub appended: Instant,

@@ -16,8 +16,8 @@ pub fn plan(description: &Description) -> Plan {
     match description.secured() {
         None => serve.extend(["--listen".to_owned(), listen.to_string()]),
         Some(TlsFiles { certificate, key, authority }) => {
-            // foxy requires a listener without TLS. So it also listens on a port that no client
-            // uses.
+            // By default foxy also listens on 127.0.0.1:3128, which may be in use. So foxy gets
+            // another port, which the system chooses and no client uses.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
             let own =
                 ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];

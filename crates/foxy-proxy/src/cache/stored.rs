@@ -126,7 +126,7 @@ impl Clone for Offered {
 
 impl Stored {
     /// Creates a stored response. `head` must be without hop-by-hop fields, Age and Content-Length.
-    /// Every purge applies to the response until the caller sets the number of the last purge
+    /// The cache treats the response as purged until the caller sets the number of the last purge
     /// before its fetch.
     pub fn new(
         key: Bytes,

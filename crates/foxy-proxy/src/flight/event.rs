@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The head of the response that a flight (shared fetch) fetches, as its readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
-    /// The response head without hop-by-hop fields and Content-Length.
+    /// The response head without hop-by-hop fields, Age and Content-Length.
     pub(crate) head: Arc<ResponseHead>,
     pub(crate) length: Option<u64>,
     pub(crate) not_stored: Option<NotKept>,

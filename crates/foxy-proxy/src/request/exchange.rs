@@ -39,7 +39,7 @@ pub(crate) enum Plan {
     Tunnel(Origin),
     /// An OPTIONS request that ends at this proxy.
     AnswerHere,
-    /// A purge of this cache key.
+    /// A request with the method PURGE, for this cache key.
     Purge(Vec<u8>),
     /// A request that the proxy sends to the origin without using the cache.
     Forward(Origin, Vec<u8>, ForwardReason),

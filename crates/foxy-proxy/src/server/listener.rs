@@ -35,9 +35,9 @@ pub enum ListenSocket {
 /// The kind of clients that connect to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerKind {
-    /// The clients know the proxy, and use no TLS.
+    /// The clients connect to the proxy's own address without TLS.
     Plain,
-    /// The clients know the proxy, and use TLS.
+    /// The clients connect to the proxy's own address, and use TLS on this connection.
     Tls,
     /// The clients do not know the proxy: rules of the kernel direct their connections to it.
     Transparent,

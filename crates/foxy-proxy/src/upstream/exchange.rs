@@ -151,8 +151,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Sets the client for whom the exchange connects to the origin. The number of simultaneous
-    /// name look-ups of a client is limited.
+    /// Sets the client for whom the exchange connects to the origin. The client's name look-ups are
+    /// limited. A PROXY header and `source-address = "client"` use the client's address.
     pub fn asked_by(self, client: ClientEnds) -> Self {
         Self { client: Some(client), ..self }
     }

@@ -4,8 +4,9 @@ use super::quotes::{in_chart, quote};
 use super::{FigureRow, Place, QuoteKind};
 use crate::chart::{Axis, Bars, Better, Chart, Look, Plot, Provenance, Spread, Value};
 
-/// Returns the charts of the rows, one for each figure and unit. Leaves out rows without a value of
-/// a run, and charts with nothing to compare.
+/// Returns the charts of the rows. A chart has the rows with the same figure, unit, trace, place
+/// and scale. Rows with a value of zero or less get a separate chart. Leaves out rows without a
+/// value of foxy's runs, and charts with nothing to compare.
 pub fn charts(rows: &[FigureRow], quick: bool) -> Vec<Chart> {
     let mut groups: Vec<Vec<&FigureRow>> = Vec::new();
     for row in rows.iter().filter(|row| row.ours.is_some()) {

@@ -146,7 +146,7 @@ effects! {
     Login = login, "login";
     /// Limits the requests of each client.
     RateLimit = rate_limit, "rate-limit";
-    /// Limits the bytes that each client receives.
+    /// Limits the bytes per second that each client receives.
     BandwidthLimit = bandwidth_limit, "bandwidth-limit";
     /// Adds a `Server-Timing` field to the answer, or leaves it out.
     ServerTiming = server_timing, "server-timing";

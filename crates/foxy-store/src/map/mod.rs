@@ -65,7 +65,8 @@ impl FilePart {
     }
 }
 
-/// The place (the space in the file) of a segment, and what the place contains.
+/// The place of a segment: a space in the file. Also the state of the segment, and the number and
+/// bytes of its live records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentPlace {
     /// Number of the place in the map.

@@ -37,9 +37,9 @@ pub struct PolyMix4 {
     pub time_scale: u32,
     /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
-    /// Number of origins, if it differs from the number that the robots (clients) need. A scaled
-    /// cache holds few documents of each of 500 origins, so most requests would repeat the same few
-    /// documents.
+    /// Number of origins. `None` means 500 plus a tenth of the number of robots (clients). A scaled
+    /// run needs fewer origins: its small cache holds few documents of each of 500 origins. Most
+    /// requests would then repeat the same few documents.
     pub servers: Option<u32>,
 }
 
@@ -86,7 +86,8 @@ impl PolyMix4 {
             .max(1000)
     }
 
-    /// Returns the number of bytes of cachable misses after which the fill phase ends.
+    /// Returns the number of bytes of cachable misses that the fill phase needs. The phase then
+    /// continues while the working set (the documents that requests repeat) still grows.
     pub fn fill_bytes(&self) -> u64 {
         2 * (self.cache_size / u64::from(self.time_scale)).max(1)
     }

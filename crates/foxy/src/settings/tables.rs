@@ -39,8 +39,8 @@ fn lines(table: &toml::Table, keys: &[&str]) -> impl Iterator<Item = String> {
     keys.iter().filter_map(|key| table.get(*key).map(|value| format!("{key} = {value}")))
 }
 
-/// Returns the tables of the list `name` as text for a configuration file, without secrets, each
-/// with its place as a comment.
+/// Returns the tables of the list `name` as text for a configuration file, without secrets. A
+/// comment after each heading gives the file, line and column of the table.
 pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String {
     let tables = written.iter().map(|written| {
         let lines: Vec<String> = lines(&secrets::hidden(&written.text), keys).collect();

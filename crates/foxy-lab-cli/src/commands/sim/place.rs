@@ -60,7 +60,8 @@ impl Where {
         match self {
             Self::Memory => "memory (counts only, no time)".into(),
             Self::Null => {
-                "null (counts only, no time; reads do not return what was written)".into()
+                "null (counts operations, models no time; reads do not return what was written)"
+                    .into()
             }
             Self::Mechanical(_) => "a modelled ST15150W disk, simulated in virtual time".into(),
             Self::Folder(path) => format!("{}, measured", path.display()),

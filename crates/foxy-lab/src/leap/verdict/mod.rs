@@ -71,7 +71,7 @@ pub struct Version {
 /// A verdict with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Verdict about the answer.
+    /// Verdict about the proxy's answer, or about its failure to answer.
     pub verdict: Verdict,
     /// Reason for the verdict.
     pub detail: Detail,

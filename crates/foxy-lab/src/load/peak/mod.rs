@@ -204,7 +204,8 @@ impl Finder {
 /// fills, after windows (spans of time) without any answer, at the time limit, or when `watch`
 /// stops it.
 pub struct PeakPlan<'a> {
-    /// The state of the search.
+    /// The search for the peak load: its options, the current load, and the windows measured so
+    /// far.
     pub finder: Finder,
     /// The time limit of the run.
     pub limit: Duration,

@@ -254,8 +254,9 @@ pub struct Purges {
 }
 
 impl Purges {
-    /// Purges all `scopes` on all nodes, and waits until the purges are durable. Returns the number
-    /// of the last purge.
+    /// Purges all `scopes` on all nodes of the fleet, or on this node if it has no fleet. Waits
+    /// until each node has applied the purges durably, or has lost its lease (permission to serve
+    /// without validation). Returns the number of the last purge.
     pub(crate) async fn purge(
         &self,
         scopes: &[Scope],

@@ -34,8 +34,8 @@ pub enum HeaderVersion {
     V2,
 }
 
-/// Returns the header for a connection on behalf of a client. Without a client, or for a client of
-/// a Unix socket, the header says that the proxy connects for itself.
+/// Returns the header for a connection on behalf of a client. The header names no client if there
+/// is none, or if the client is another node or uses a Unix socket.
 pub(crate) fn header(version: HeaderVersion, ends: Option<ClientEnds>) -> Vec<u8> {
     let known = ends.filter(|ends| ends.client.port() != 0);
     let Some((client, reached)) = known.and_then(|ends| Some((ends.client, ends.reached?))) else {

@@ -37,7 +37,8 @@ impl Report {
     }
 }
 
-/// The live records of one class.
+/// The number and disk space of the live records of one class. A class is a code for the number of
+/// pages of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     pub records: u64,

@@ -67,8 +67,8 @@ const fn bytes_of(extent: Extent) -> u64 {
     }
 }
 
-/// The copies of records in segments that will be discarded. webcosm first reads such a record,
-/// then writes the copy.
+/// The copies in progress. Before webcosm discards a segment, it copies records in use out of this
+/// segment. webcosm first reads a record, then writes its copy.
 #[derive(Debug, Default)]
 pub struct Copies {
     to_read: VecDeque<IndexEntry>,

@@ -38,8 +38,8 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Notes the result of a write to a segment. If writes to two segments in the same slot have
-    /// failed, the slot is retired: no more records are written to it.
+    /// Notes the result of a write to a segment. A slot (place for a segment) is retired after the
+    /// disk failed writes to two successive segments in it. No more records are then written to it.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;

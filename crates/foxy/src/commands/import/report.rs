@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use std::fmt;
 
-/// A line of the original configuration.
+/// The place of a line in the original configuration: the name of the file and the line number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OriginalPlace {
     /// The name of the file, if the main file includes this file.

@@ -18,7 +18,8 @@ pub fn unusable_folder(settings: &Settings) -> Option<String> {
     ))
 }
 
-/// Describes the certificates that foxy would ask for at the start.
+/// Describes the certificates that foxy lacks, and so would request at the start. Leaves out
+/// certificates that foxy would renew.
 pub fn requests(settings: &Settings) -> Option<String> {
     let (folder, directory) = (folder(settings)?, settings.acme.directory.as_deref()?);
     let missing: Vec<String> =

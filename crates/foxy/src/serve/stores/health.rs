@@ -150,8 +150,9 @@ impl FailureShare {
     }
 }
 
-/// Computes whether a counter grew by at least `least`, with less than a minute ([`REMEMBERED`])
-/// between increases.
+/// Computes whether recent increases of a counter add up to at least `least`. Increases are recent
+/// if each came less than a minute ([`REMEMBERED`]) after the one before, and the last came less
+/// than a minute ago.
 struct RecentCount {
     least: u64,
     count: Cell<u64>,

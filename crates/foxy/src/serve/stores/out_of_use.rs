@@ -50,7 +50,9 @@ pub struct Sight {
     pub has_ended: bool,
 }
 
-/// Counts the checks that found new failures of a store.
+/// Decides whether a store is worn out. Counts the checks that found new failures or a read-only
+/// file system, at most one check a second. The count starts again after a minute without such a
+/// check.
 #[derive(Clone, Copy, Debug)]
 pub struct Wear {
     failures: u64,

@@ -104,7 +104,7 @@ struct Simulation {
     forgotten: TierTotals,
     halved: Instant,
     looked: Instant,
-    /// Number of sampled requests at the time `looked`.
+    /// Number of sampled requests from the start of foxy until the time `looked`.
     seen: u64,
     /// Number of lost requests at the last tick.
     lost: u64,

@@ -133,8 +133,9 @@ settings! {
     /// Squid.
     diskd_q2: given usize = "diskd.q2", count(1, OPERATIONS), Fixed("72");
 
-    /// Largest response that foxy stores. A response must also fit the store: `webcosm` accepts up
-    /// to 25 MiB in a store of 64 MiB, and up to three quarters of a store of 1 GiB or more.
+    /// Largest response that foxy stores. A response must also fit the store. `webcosm` accepts up
+    /// to 25 MiB in a store of 64 MiB, and up to 763 MiB in a store of 1 GiB. In larger stores the
+    /// limit is 73 to 82 % of the store.
     object_limit: optional ByteSize = "object-limit" flag "object-limit", size(KIB, TIB),
         Computed("an eighth of the smallest store, at least 64 MiB, at most half of the store");
 

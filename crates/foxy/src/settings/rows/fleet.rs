@@ -48,8 +48,8 @@ settings! {
     /// Files in PEM with the certificate authorities of the nodes' certificates.
     ca: given Vec<PathBuf> = "fleet.ca" flag "fleet-ca", Files, Fixed();
 
-    /// Requests per second for a URL at which nodes other than the owner begin to keep copies of
-    /// its response in memory.
+    /// Requests per second that the owner of a URL receives for it from other nodes. At this rate
+    /// or above, these nodes keep copies of the response in memory.
     hot_rate: given usize = "fleet.hot-rate" flag "fleet-hot-rate",
         count(1, 1_000_000), Fixed("50");
 

@@ -47,8 +47,9 @@ settings! {
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
     /// Time limit for the store to answer. After this time foxy asks the origin server. To store a
-    /// response, foxy waits for a busy store for this time in total, and again for each 16 MiB
-    /// stored.
+    /// response, foxy waits for a busy store for at most this time in total. Each MiB stored gives
+    /// a sixteenth of this time back. If other clients may read the response from the store, foxy
+    /// waits up to ten times this time for each MiB.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.

@@ -69,7 +69,7 @@ settings! {
     /// stops foxy at once.
     stop_after: given Duration = "stop-after" flag "stop-after", span, Fixed("10s");
 
-    /// How long the old process of `foxy upgrade` continues, for its requests, tunnels and
-    /// WebSockets.
+    /// Longest time for which the old process of `foxy upgrade` continues, for its requests,
+    /// tunnels and WebSockets.
     leave_after: given Duration = "leave-after" flag "leave-after", span, Fixed("10m");
 }

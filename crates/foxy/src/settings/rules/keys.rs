@@ -166,8 +166,8 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "store-set-cookie",
         "false",
-        "Whether foxy may store a response with `Set-Cookie`. Without such a rule, foxy \
-         stores the response only if it has `public` or an explicit lifetime.",
+        "Whether foxy may store a response with `Set-Cookie`. If no matching rule has this key, \
+         foxy stores the response only if it has `public` or an explicit lifetime.",
     ),
     RuleKey(
         Effect,

@@ -1,4 +1,6 @@
-//! Converts the directives for Squid's cache: folders on disk, memory, and the sizes of objects.
+//! Converts the directives for Squid's cache, such as folders on disk, memory and sizes of objects.
+//! Also converts two defaults of Squid. Without `cache_dir` Squid caches in memory alone, and it
+//! removes `Set-Cookie` from stored responses.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::original_files;
