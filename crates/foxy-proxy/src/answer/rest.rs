@@ -80,7 +80,7 @@ enum CaughtUp {
     RestGone(Begun),
 }
 
-/// Sends the stored bytes of a body. As soon as the flight (shared fetch) has the next byte in
+/// Sends the stored bytes of a body. As soon as the flight has the next byte in
 /// memory, reads from the flight again.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,

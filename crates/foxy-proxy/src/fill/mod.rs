@@ -97,7 +97,7 @@ async fn run(
     };
 }
 
-/// Receives a response from the origin, passes it to the readers of the flight (shared fetch), and
+/// Receives a response from the origin, passes it to the readers of the flight, and
 /// stores it. Returns the trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,

@@ -29,13 +29,13 @@ pub(crate) struct FlightHead {
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
-/// The result of a flight (shared fetch) before its body.
+/// The result of a flight before its body.
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
     /// The origin confirmed the stored response with a 304. The value is this response with its new
     /// head. If there is a reason not to store the new head, only the request that started the
-    /// flight (shared fetch) may use it.
+    /// flight may use it.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
     /// The origin's 304 confirmed another response than the stored response. The reader must send
     /// its request again without conditions.
@@ -44,7 +44,7 @@ pub(crate) enum FlightOutcome {
 }
 
 impl FlightOutcome {
-    /// Returns true if the outcome may answer a request that joins the flight (shared fetch). The
+    /// Returns true if the outcome may answer a request that joins the flight. The
     /// response must be fresh, as if the request had found it in the cache.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.stored().is_none_or(|stored| {
@@ -66,10 +66,10 @@ impl FlightOutcome {
     }
 }
 
-/// A response head from a flight (shared fetch), or another outcome.
+/// A response head from a flight, or another outcome.
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx response of the origin. Only the request that started the flight (shared fetch)
+    /// A 1xx response of the origin. Only the request that started the flight
     /// receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
@@ -85,7 +85,7 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// The bytes of a body that the readers of its flight (shared fetch) can read from the cache.
+/// The bytes of a body that the readers of its flight can read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
     /// The first `bytes` bytes of the body are in the store. More bytes will follow.

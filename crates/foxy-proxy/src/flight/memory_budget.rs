@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// Bytes that each flight (shared fetch) may always use, in addition to its last read from the
 /// origin.
 const MIN_FLIGHT_BYTES: usize = 16 << 10;
-/// Largest number of bytes that one flight (shared fetch) may use.
+/// Largest number of bytes that one flight may use.
 const MAX_FLIGHT_BYTES: usize = 1 << 20;
 
 pub(crate) struct MemoryBudget {
@@ -69,7 +69,7 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that one flight (shared fetch) now uses `now` bytes of memory instead of `before`
+    /// Notes that one flight now uses `now` bytes of memory instead of `before`
     /// bytes.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {

@@ -50,7 +50,7 @@ pub(crate) struct Flight {
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight (shared fetch): one request that receives the response. Dropping this value
+/// A reader of a flight: one request that receives the response. Dropping this value
 /// makes the reader leave the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
@@ -76,7 +76,7 @@ impl Flight {
         })
     }
 
-    /// Notes that the request that started the flight (shared fetch) had a `Cookie` or
+    /// Notes that the request that started the flight had a `Cookie` or
     /// `Authorization` field.
     pub(crate) fn set_personal(&self) {
         self.is_personal.store(true, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state of the flight (shared fetch). Then tells the memory budget how many bytes
+    /// Changes the state of the flight. Then tells the memory budget how many bytes
     /// the flight now has in memory.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
@@ -186,7 +186,7 @@ impl Flight {
         })
     }
 
-    /// Ends the flight (shared fetch). If the fetch failed before the head of the response arrived,
+    /// Ends the flight. If the fetch failed before the head of the response arrived,
     /// the error becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
@@ -202,7 +202,7 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left the flight (shared fetch). From then on, no reader can
+    /// Waits until the last reader has left the flight. From then on, no reader can
     /// join, so the fill may stop.
     pub(crate) async fn deserted(&self) {
         loop {
@@ -273,7 +273,7 @@ impl Reader {
         std::ptr::eq(&*self.flight, flight)
     }
 
-    /// Returns true if the request that started the flight (shared fetch) had a `Cookie` or
+    /// Returns true if the request that started the flight had a `Cookie` or
     /// `Authorization` field.
     pub(crate) fn is_personal(&self) -> bool {
         self.flight.is_personal.load(Ordering::Relaxed)
@@ -288,7 +288,7 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. The request that started the flight (shared fetch)
+    /// Returns the next event before the body. The request that started the flight
     /// passes true as `leader`. Only this request receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
@@ -358,7 +358,7 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight (shared fetch) of a URL if `fits` accepts the flight. Otherwise returns the
+    /// Joins the flight of a URL if `fits` accepts the flight. Otherwise returns the
     /// stored response that `landed` finds. If `landed` finds none, starts a flight. `fits` should
     /// refuse a flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
@@ -382,19 +382,19 @@ impl Flights {
         Boarding::Leads(flight, reader)
     }
 
-    /// Returns true if a flight (shared fetch) for the key is in progress.
+    /// Returns true if a flight for the key is in progress.
     pub(crate) fn is_fetched(&self, key: Key) -> bool {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key)
     }
 
-    /// Starts a new flight (shared fetch) for a request that no flight in progress may answer.
+    /// Starts a new flight for a request that no flight in progress may answer.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let (flight, reader) = self.alone(epoch);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
         (flight, reader)
     }
 
-    /// Also lets requests for `key` join this flight (shared fetch), unless `key` has a flight that
+    /// Also lets requests for `key` join this flight, unless `key` has a flight that
     /// began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -403,7 +403,7 @@ impl Flights {
         }
     }
 
-    /// Removes a flight (shared fetch) from the table, so that later requests cannot join it. If
+    /// Removes a flight from the table, so that later requests cannot join it. If
     /// `key` has a newer flight, does nothing.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);

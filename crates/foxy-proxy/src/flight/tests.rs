@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Memory budget in bytes of the flight (shared fetch) in each test. A test has no other flight.
+/// Memory budget in bytes of the flight in each test. A test has no other flight.
 const WINDOW: usize = 1 << 20;
 
 fn flight() -> Arc<Flight> {
@@ -77,7 +77,7 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
     assert!(flight.join().is_none());
 }
 
-/// Creates a reader of a flight (shared fetch). Passes more bytes through the flight than it keeps
+/// Creates a reader of a flight. Passes more bytes through the flight than it keeps
 /// for late readers, so that the first bytes leave memory. Returns the reader and the bytes that it
 /// has read.
 async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {

@@ -19,14 +19,14 @@ use std::sync::Arc;
 /// The result of joining a flight (shared fetch) that another request started.
 pub(crate) enum Followed {
     Answered(Answered),
-    /// The response of the flight (shared fetch) does not fit this request.
+    /// The response of the flight does not fit this request.
     Unusable,
     /// The response was already stale when it arrived at the proxy, so this request needs its own
     /// fetch (RFC 9111 §4).
     Stale,
 }
 
-/// Answers from a flight (shared fetch) that another request started, if the response also fits
+/// Answers from a flight that another request started, if the response also fits
 /// this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
@@ -69,7 +69,7 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The request that started the flight (shared fetch) may have validated another variant of
+        // The request that started the flight may have validated another variant of
         // the URL. Then the outcome does not fit this request.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
@@ -79,7 +79,7 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
     }
 }
 
-/// Answers with the outcome of a flight (shared fetch). `collapsed` means that another request
+/// Answers with the outcome of a flight. `collapsed` means that another request
 /// started the flight. Returns `None` if the confirmed response or the beginning of the flight's
 /// response is no longer available. Also returns `None` if the origin confirmed another response.
 pub(crate) async fn answer_from_flight(

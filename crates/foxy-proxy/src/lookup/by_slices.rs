@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// object for this time in seconds.
 const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for a range. If neither a stored partial response nor slices (aligned MiB) can
+/// Answers a request for a range. If neither a stored partial response nor slices can
 /// answer, sends nothing and returns `None`.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
@@ -165,7 +165,7 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole object from its slices (aligned MiB), if memory has the head of
+/// Answers a request for the whole object from its slices, if memory has the head of
 /// these slices. Fetches the missing slices from the origin.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
@@ -190,7 +190,7 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Returns whether the proxy may store slices (aligned MiB) of the object, as far as the proxy can
+/// Returns whether the proxy may store slices of the object, as far as the proxy can
 /// know before the fetch.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;

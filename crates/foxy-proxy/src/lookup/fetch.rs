@@ -212,7 +212,7 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fetch and reads its flight (shared fetch). If this client disconnects, the fetch
+/// Starts a fetch and reads its flight. If this client disconnects, the fetch
 /// continues while other requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,
@@ -237,7 +237,7 @@ async fn lead(
     }
 }
 
-/// Starts a flight (shared fetch) that no other request can join, and reads it.
+/// Starts a flight that no other request can join, and reads it.
 async fn lead_alone(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

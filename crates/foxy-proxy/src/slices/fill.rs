@@ -29,13 +29,13 @@ use std::sync::Arc;
 /// A request to the origin for one slice (aligned MiB) of an object.
 pub(crate) struct SliceRequest {
     /// The client's request. The header fields of this request may forbid the cache to store the
-    /// slice (aligned MiB).
+    /// slice.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
-    /// The record that describes the stored slices (aligned MiB) of the object: their common head,
+    /// The record that describes the stored slices of the object: their common head,
     /// and the object's length.
     pub(crate) set: Option<Arc<Stored>>,
     pub(crate) validate: bool,
@@ -43,15 +43,15 @@ pub(crate) struct SliceRequest {
     pub(crate) list: Option<VaryList>,
 }
 
-/// The form in which the cache stores a slice (aligned MiB).
+/// The form in which the cache stores a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
-    /// The slice (aligned MiB) contains the whole object. It is stored like an ordinary response.
+    /// The slice contains the whole object. It is stored like an ordinary response.
     Whole,
-    /// The slice (aligned MiB) is stored together with the object's other slices, because all have
+    /// The slice is stored together with the object's other slices, because all have
     /// the same strong validator.
     Slice,
-    /// The slice (aligned MiB) is stored alone as a partial response. The response has no validator
+    /// The slice is stored alone as a partial response. The response has no validator
     /// that identifies further slices of the same representation.
     Part,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Handles an answer that is not the requested slice (aligned MiB), like the answer to a request
+/// Handles an answer that is not the requested slice, like the answer to a request
 /// for the whole object.
 async fn receive_whole(
     worker: &Rc<Worker>,
@@ -250,7 +250,7 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Sends a whole slice (aligned MiB) to the store. Ignores the store's reply. If the store has no
+/// Sends a whole slice to the store. Ignores the store's reply. If the store has no
 /// such slice later, the proxy fetches it again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
@@ -271,7 +271,7 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
 
 /// Passes a body of `expected` bytes to the readers of the flight (shared fetch). If `held` (memory
 /// for the body) is given, also collects the body for the store and returns it. Such a slice
-/// (aligned MiB) is fetched to its end, even if all readers leave.
+/// is fetched to its end, even if all readers leave.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The stored set of slices (aligned MiB) to which the slice must belong. If `validate` is
+    /// The stored set of slices to which the slice must belong. If `validate` is
     /// true, the origin must confirm this set.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
@@ -28,13 +28,13 @@ pub(crate) struct SliceFetch<'a> {
     pub(crate) list: Option<&'a VaryList>,
 }
 
-/// A slice (aligned MiB) whose fetch is in progress.
+/// A slice whose fetch is in progress.
 pub(crate) struct FetchedSlice {
     pub(crate) reader: Reader,
     pub(crate) span: Span,
-    /// The set of slices (aligned MiB) to which the slice belongs.
+    /// The set of slices to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// True if the slice (aligned MiB) is being stored, and its set has a strong validator. Only
+    /// True if the slice is being stored, and its set has a strong validator. Only
     /// then can the slice be read again, and only then can more slices of the same representation
     /// be fetched.
     pub(crate) lasting: bool,
@@ -44,7 +44,7 @@ pub(crate) struct FetchedSlice {
 }
 
 impl FetchedSlice {
-    /// Returns the cache status of an answer that begins with this slice (aligned MiB).
+    /// Returns the cache status of an answer that begins with this slice.
     pub(crate) fn outcome(&self, reason: ForwardReason) -> CacheStatus {
         CacheStatus::Forwarded {
             reason,
@@ -56,7 +56,7 @@ impl FetchedSlice {
     }
 }
 
-/// The outcome of a fetch to which the origin did not answer with the slice (aligned MiB).
+/// The outcome of a fetch to which the origin did not answer with the slice.
 pub(crate) struct OtherAnswer {
     pub(crate) reader: Reader,
     pub(crate) outcome: FlightOutcome,
@@ -64,16 +64,16 @@ pub(crate) struct OtherAnswer {
     pub(crate) collapsed: bool,
 }
 
-/// The result of fetching a slice (aligned MiB).
+/// The result of fetching a slice.
 pub(crate) enum FetchResult {
     Slice(FetchedSlice),
-    /// The origin confirmed that the stored slices (aligned MiB) are still valid.
+    /// The origin confirmed that the stored slices are still valid.
     Confirmed(Arc<Stored>),
     Other(OtherAnswer),
     Unusable,
 }
 
-/// Fetches a slice (aligned MiB), alone or together with other requests.
+/// Fetches a slice, alone or together with other requests.
 pub(crate) async fn fetch(
     transaction: &Transaction<'_, '_>,
     watch: &Watch,
@@ -82,7 +82,7 @@ pub(crate) async fn fetch(
     let Transaction { worker, wanted, .. } = *transaction;
     if !slice.alone {
         let flights = &worker.shared.flights;
-        // If the answer has already begun, its next slices (aligned MiB) need not be fresh.
+        // If the answer has already begun, its next slices need not be fresh.
         let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
@@ -113,7 +113,7 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// Returns the name under which other requests find the flight (shared fetch) of a slice (aligned
+/// Returns the name under which other requests find the flight of a slice (aligned
 /// MiB). A flight that also validates the stored slices has another name, because its answer
 /// differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {

@@ -28,15 +28,15 @@ const MAX_BROKEN_FETCHES: u32 = 3;
 
 /// How an answer begins.
 pub(crate) enum Start {
-    /// The answer begins with stored slices (aligned MiB).
+    /// The answer begins with stored slices.
     Stored(Hit),
-    /// The answer begins with a slice (aligned MiB) that the proxy is fetching.
+    /// The answer begins with a slice that the proxy is fetching.
     Fetched(FetchedSlice, ForwardReason),
     /// The client has already received the beginning. The value describes the unsent bytes.
     Begun(UnsentRest),
 }
 
-/// The result of sending the bytes of one fetched slice (aligned MiB) to the client.
+/// The result of sending the bytes of one fetched slice to the client.
 enum FetchProgress {
     Done,
     Broken,
@@ -45,12 +45,12 @@ enum FetchProgress {
     LeftBehind,
 }
 
-/// The result of sending slices (aligned MiB).
+/// The result of sending slices.
 pub(crate) enum SentSlices {
     Answered(Answered),
     /// Nothing was sent, because the origin answered with another response, or did not answer.
     Other(OtherAnswer),
-    /// Nothing was sent, because the first fetched slice (aligned MiB) was unusable.
+    /// Nothing was sent, because the first fetched slice was unusable.
     Nothing,
 }
 
@@ -167,7 +167,7 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
 }
 
 /// Stores the head of a response in parts also under `key`. With the URL's own key, a set of slices
-/// (aligned MiB) becomes a whole response, once every slice was sent to the store. With the key for
+/// becomes a whole response, once every slice was sent to the store. With the key for
 /// partial content, a whole response becomes a set of slices. The keys of the parts do not change,
 /// so the parts need not be written again.
 pub(crate) fn keep_under(
@@ -210,7 +210,7 @@ pub(crate) async fn left_of(
 }
 
 /// Sends the unsent bytes of a response that has lost a part (1 MiB of the body). `set` has the
-/// remaining parts as slices (aligned MiB).
+/// remaining parts as slices.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

@@ -16,11 +16,11 @@ pub enum Pending {
     LookAtEnd(Segment),
     /// Reads the first page of a segment that has no summary (list of records).
     LookAtStart(Segment),
-    /// Reads a whole segment that has no summary (list of records).
+    /// Reads a whole segment that has no summary.
     LookAtAll(Segment),
-    /// Reads the last pages of a segment, which contain its summary (list of records).
+    /// Reads the last pages of a segment, which contain its summary.
     SummaryEnd(SummaryPurpose, Segment),
-    /// Reads a whole summary (list of records) that is longer than the pages read by `SummaryEnd`.
+    /// Reads a whole summary that is longer than the pages read by `SummaryEnd`.
     LongSummary(SummaryPurpose, LongSummary),
     /// Reads a record, or a page of small records, to copy the records into a new segment.
     Copy(IndexEntry, Location),
@@ -28,7 +28,7 @@ pub enum Pending {
     Read(PendingRead),
     /// Writes a batch of records.
     Batch(Batch),
-    /// Writes the summary (list of records) of a segment.
+    /// Writes the summary of a segment.
     Summary(Segment),
     /// Performs a step of the running list of writes and syncs in a fixed order.
     Step(PendingStep),
@@ -56,7 +56,7 @@ pub struct PendingRead {
     pub location: Location,
 }
 
-/// The task that needs a summary (list of records): an opening that rebuilds the index, or the
+/// The task that needs a summary: an opening that rebuilds the index, or the
 /// discarding of the segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPurpose {

@@ -31,7 +31,7 @@ impl Geometry {
         }
     }
 
-    /// Begins a survey (a map of the live records) of these slots (places for segments).
+    /// Begins a survey (a map of the live records) of these slots.
     pub(super) fn survey(&self, places: Vec<SegmentPlace>) -> Survey {
         let bytes = u64::from(self.slots()) * self.segment_bytes();
         let part = FilePart { file: FILE, start: self.start, bytes };

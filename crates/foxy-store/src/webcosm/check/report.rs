@@ -65,12 +65,12 @@ pub enum SegmentState {
     #[default]
     Free,
     Sealed,
-    /// The segment has no summary (list of records), because a crash interrupted its writing.
+    /// The segment has no summary, because a crash interrupted its writing.
     Unsealed,
-    /// The segment has no summary (list of records), because writing the summary failed or because
+    /// The segment has no summary, because writing the summary failed or because
     /// no record was written to the segment.
     Void,
-    /// The summary (list of records) of the segment is unreadable.
+    /// The summary of the segment is unreadable.
     Lost,
     /// The segment is discarded, because the summary of a newer segment of the same log is lost.
     /// The lost summary may have contained removals.
@@ -96,7 +96,7 @@ pub struct SegmentReport {
     /// Byte offset of the segment in the file.
     pub at: u64,
     pub log: LogName,
-    /// The number of the segment in the slot (place for a segment). `None` if the slot contains no
+    /// The number of the segment in the slot. `None` if the slot contains no
     /// valid segment.
     pub sequence: Option<u32>,
     pub state: SegmentState,

@@ -20,12 +20,12 @@ pub struct Tail {
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// A summary (list of records) of a segment: the opening of the store (incarnation) that wrote it,
+/// A summary of a segment: the opening of the store (incarnation) that wrote it,
 /// the trailer (last page), and the content.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
-    /// Reads the summary (list of records) of a segment. Returns `None` if the summary is invalid.
+    /// Reads the summary of a segment. Returns `None` if the summary is invalid.
     pub(super) fn summary_of(&mut self, segment: Segment) -> Result<Option<Sealed>, IoError> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);

@@ -139,9 +139,9 @@ pub struct Geometry {
     pub start: u64,
     /// Number of pages in a segment; a power of two.
     pub segment_pages: u32,
-    /// The slots (places for segments) of each log.
+    /// The slots of each log.
     pub rings: [Ring; 2],
-    /// The map from segments of the main log to slots (places for segments). A resize changes it.
+    /// The map from segments of the main log to slots. A resize changes it.
     pub slot_map: SlotMap,
     /// Size of a granule (unit of disk space) in bytes. Every record starts at a multiple of it.
     pub granule: u64,
@@ -216,12 +216,12 @@ impl Geometry {
         self.segment_pages as u64 * PAGE as u64
     }
 
-    /// Returns the number of slots (places for segments) of both logs together.
+    /// Returns the number of slots of both logs together.
     pub const fn slots(&self) -> u32 {
         self.rings[0].segments + self.rings[1].segments
     }
 
-    /// Returns the number of slots (places for segments) of a log.
+    /// Returns the number of slots of a log.
     pub const fn segments(&self, log: LogName) -> u32 {
         self.rings[log as usize].segments
     }
@@ -253,7 +253,7 @@ impl Geometry {
         }
     }
 
-    /// Returns the slot (place for a segment) that contains a segment.
+    /// Returns the slot that contains a segment.
     pub const fn slot(&self, segment: Segment) -> u32 {
         let ring = self.rings[segment.log as usize];
         let number = match segment.log {
@@ -263,12 +263,12 @@ impl Geometry {
         ring.first + number % ring.segments
     }
 
-    /// Returns the log that a slot (place for a segment) belongs to.
+    /// Returns the log that a slot belongs to.
     pub const fn log_of(&self, slot: u32) -> LogName {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// Returns the byte offset in the file at which page `page` of a slot (place for a segment)
+    /// Returns the byte offset in the file at which page `page` of a slot
     /// starts.
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64

@@ -19,7 +19,7 @@ pub struct SlotContent {
     pub incarnation: u64,
 }
 
-/// The slots of a file (places for segments), and the segment in each slot.
+/// The slots of a file, and the segment in each slot.
 #[derive(Debug)]
 pub struct Slots {
     geometry: Geometry,

@@ -60,7 +60,7 @@ impl Tombstone {
 }
 
 /// The last page of a segment. It states the numbers of the other pages in the segment's summary
-/// (list of records).
+///.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,
@@ -68,7 +68,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Returns the number of pages in the summary (list of records), including the trailer.
+    /// Returns the number of pages in the summary, including the trailer.
     pub const fn pages(&self) -> u32 {
         self.record_pages + self.tombstone_pages + 1
     }

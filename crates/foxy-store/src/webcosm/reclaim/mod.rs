@@ -109,7 +109,7 @@ impl Reclaimer {
         }
     }
 
-    /// Processes the summary (list of records) of a segment that will be discarded. `None` means
+    /// Processes the summary of a segment that will be discarded. `None` means
     /// that the summary is unreadable.
     pub fn summary_read(
         &mut self,

@@ -41,7 +41,7 @@ struct Progress {
     doubted_end: Sequence,
 }
 
-/// The content of a segment that has no summary (list of records).
+/// The content of a segment that has no summary.
 #[derive(Debug)]
 pub struct Unsealed {
     pub incarnation: u64,

@@ -39,7 +39,7 @@ pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Optio
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// Returns the trailer (last page) of a segment's summary (list of records). Also returns the whole
+/// Returns the trailer (last page) of a segment's summary. Also returns the whole
 /// summary if the given pages contain all of it.
 pub fn judge_end(
     cx: &Context,
@@ -57,7 +57,7 @@ pub fn judge_end(
         .map(|summary| (trailer, Some(summary)))
 }
 
-/// Starts to read the summary (list of records) of a segment.
+/// Starts to read the summary of a segment.
 pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     let (offset, length) = end_of(&cx.geometry, segment);
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));

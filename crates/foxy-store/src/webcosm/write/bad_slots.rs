@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// even more slots fail, the whole disk is bad.
 const MAX_RETIRED_SHARE: u32 = 8;
 
-/// The slots (places for segments) to which writes have failed.
+/// The slots to which writes have failed.
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots (places for segments) to which one write has failed, each with the number of the
+    /// Slots to which one write has failed, each with the number of the
     /// segment whose write failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Segments that the logs skipped because their slots (places for segments) are retired.
+    /// Segments that the logs skipped because their slots are retired.
     /// Nothing was written to these segments.
     skipped: BTreeSet<Segment>,
 }
@@ -38,7 +38,7 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Notes the result of a write to a segment. A slot (place for a segment) is retired after the
+    /// Notes the result of a write to a segment. A slot is retired after the
     /// disk failed writes to two successive segments in it. No more records are then written to it.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {

@@ -89,7 +89,7 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void: it has no valid summary (list of records), and webcosm will write
+    /// Marks a segment as void: it has no valid summary, and webcosm will write
     /// none. The next opening of the store ignores it.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
@@ -104,7 +104,7 @@ impl Writer {
     }
 }
 
-/// Encodes the summary (list of records) of a segment. Returns the summary and its byte offset in
+/// Encodes the summary of a segment. Returns the summary and its byte offset in
 /// the file.
 pub fn summary_of(
     cx: &Context,
