@@ -15,7 +15,7 @@ pub enum SizeError {
     NoNumber(String),
     /// The unit of the size is unknown.
     UnknownUnit(String),
-    /// The size is more than 2^64 bytes.
+    /// The size is 2^64 bytes or more.
     TooLarge(String),
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for SizeError {
                 write!(f, "size {text:?} has an unknown unit; use B, K, M, G or T")
             }
             Self::TooLarge(text) => {
-                write!(f, "size {text:?} is too large; the limit is 2^64 bytes")
+                write!(f, "size {text:?} is too large; give a size below 2^64 bytes")
             }
         }
     }

@@ -18,7 +18,8 @@ const MOST_SAMPLES: u32 = 16;
 const MAX_WEIGHT: u32 = 1 << 20;
 /// A second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// Number of binary digits after the point in the duration limit for slow transactions.
+/// The duration limit for slow transactions is a fixed-point number. This constant is its number of
+/// binary digits after the point.
 const FRACTION: u32 = 20;
 /// A transaction that takes longer than the limit for slow transactions raises this limit by
 /// 1/`STEP`. Any other transaction lowers the limit by 1/(99 × `STEP`). So 1 % of the transactions

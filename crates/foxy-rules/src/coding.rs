@@ -141,7 +141,7 @@ impl fmt::Display for NotCoded {
             Self::CodedByOrigin => "the origin has already applied a coding",
             Self::NoTransform => "`no-transform` of the request or response forbids compression",
             Self::Range => "the request asks for a range, which foxy serves without coding",
-            Self::NotReady => "the compressed response is not stored yet",
+            Self::NotReady => "foxy has not stored the compressed form of this response yet",
             Self::NotSmaller => "compression makes the response hardly smaller",
             Self::Private => {
                 "the response is private, so its compressed size could reveal a secret"

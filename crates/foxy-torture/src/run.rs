@@ -40,7 +40,8 @@ pub struct Failure {
 /// The result of running one script.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// A line for each request, operation and answer. Only [`explain`] fills the log.
+    /// A line for each event of the run: step of the script, request, look-up, disk operation,
+    /// result and answer. [`explain`] fills this list, and [`run`] leaves it empty.
     pub log: Vec<String>,
     /// The first violation of the store's contract, if there was a violation.
     pub failure: Option<Failure>,

@@ -64,7 +64,7 @@ impl SampleRate {
         1 << self.halvings
     }
 
-    /// Returns how many times as often objects of this size are sampled as small objects.
+    /// Returns the sampling rate of objects of this size, divided by the rate of small objects.
     fn times(self, size: u64) -> u64 {
         (size / LARGE_BYTES).clamp(1, self.divisor())
     }

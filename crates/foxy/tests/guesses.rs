@@ -135,6 +135,15 @@ fn wrong_passwords_slow_nobody_reveal_no_user_and_leave_no_trace() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// Ends a phase when it is dropped.
+struct EndOfPhase<'a>(&'a AtomicBool);
+
+impl Drop for EndOfPhase<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 impl Scene {
     fn start(size: Size) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -170,6 +179,8 @@ impl Scene {
         let (next, answers) = (AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]);
         let (began, processor) = (clock::monotonic(), processor_time(self.process));
         scope(|scope| {
+            // If a guess fails, the threads of the good user end, so that the test ends too.
+            let _over = EndOfPhase(&is_over);
             let good = |seed| self.good(seed, &is_over, &result);
             let goods: Vec<_> = (0..4).map(|seed| scope.spawn(move || good(seed))).collect();
             let guess = || self.guess(user, tries, size.guessers, &next, &answers);

@@ -22,7 +22,8 @@ use std::time::Duration;
 pub(super) enum Step {
     /// Waits until no disk request of this list is in flight.
     Await(Vec<RequestId>),
-    /// Reads the inode or directory block at this sector into memory.
+    /// Reads the inode or directory block at this sector into the simulated memory, unless it is
+    /// there already.
     Need(u64),
     /// Reads a directory's blocks into memory one after another. Then the simulated processor
     /// searches the directory's entries.

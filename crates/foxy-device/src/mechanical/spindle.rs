@@ -194,8 +194,9 @@ impl DriveQueue {
         }
     }
 
-    /// Removes and returns the request that the disk serves next. The head is in front of sector
-    /// `head`.
+    /// Removes and returns the request that the disk serves next. `head` is the sector after the
+    /// previous request. A [`Self::CLook`] queue returns the request with the lowest address from
+    /// `head` on, or if there is none, the request with the lowest address.
     pub(super) fn pop(&mut self, head: u64) -> Option<DiskRequest> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),

@@ -63,7 +63,7 @@ labels! {
 labels! {
     /// The reason why the cold tier does not take a record.
     RefusedReason {
-        /// The cold tier has the record.
+        /// The cold tier already has the record, or the record waits for its upload.
         Known = "known",
         /// Too many records are known or wait.
         Full = "full",

@@ -49,7 +49,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (listen, origin) = (address("listen"), address("origin"));
     if !listen.ip().is_loopback() {
         return Err(Failure::Unusable(format!(
-            "--listen {listen}: the floor has no access control; name a loopback address such as 127.0.0.1:3131"
+            "--listen {listen}: `foxy floor` has no access control; name a loopback address such as 127.0.0.1:3131"
         )));
     }
     let size = *matches.get_one::<ByteSize>("size").expect("has a default");

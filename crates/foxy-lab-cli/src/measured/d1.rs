@@ -217,7 +217,7 @@ fn count_rows(
             let band = expected - 1e-9..=most;
             note += &format!("; the technique's account, on our stream: {expected:.4}");
             note += match (band.contains(&low) && band.contains(&high), own > 0.0) {
-                (true, true) => ", and one file of the store's own",
+                (true, true) => ", plus one file of the store itself",
                 (true, false) => ", and so it is",
                 (false, _) => ": not the same",
             };

@@ -166,7 +166,7 @@ pub struct Answer {
     /// The XXH3-128 digest of the body. It covers the decoded body if the content coding is
     /// supported.
     pub digest: u128,
-    /// The result of decoding the body.
+    /// Whether LEAP could decode the content coding (such as gzip) of the body.
     pub decoding: Decoding,
     /// Whether the header fields leave no doubt where the answer ends.
     pub framing: Framing,

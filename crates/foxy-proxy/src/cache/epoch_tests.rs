@@ -36,8 +36,9 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Asks `group` whether a response may be written to the cache. If so, records the write. Returns
-/// the decision.
+/// Asks `group` whether a response may be written to the cache. If so, records the write in
+/// `group`. If the decision is `Astray`, records the removal of the Vary list. Returns the
+/// decision.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

@@ -353,7 +353,8 @@ impl Cache {
     /// Removes a response from the store because a newer response will replace it. Does nothing if
     /// an even newer response is known. Waits until the removal is durable, but not longer than the
     /// store's timeout. Memory keeps the old response until the newer response is complete. From
-    /// now on, earlier fetches cannot store a response under the key.
+    /// now on, fetches that began before the fetch of the newer response cannot store a response
+    /// under the key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let write = watch.fetched().write(base, key, false);

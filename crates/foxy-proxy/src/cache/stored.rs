@@ -90,8 +90,8 @@ pub struct Stored {
     /// The head without hop-by-hop fields, Age and Content-Length.
     pub head: Arc<ResponseHead>,
     /// The status line and header lines as HTTP/1.1 text. Age, Cache-Status, framing and the final
-    /// empty line are left out, because each answer adds its own. Surrogate keys and cache tags
-    /// that clients do not receive are left out, too.
+    /// empty line are left out, because each answer adds its own. foxy's internal field with
+    /// surrogate keys and cache tags is left out, too, because no client receives it.
     pub wire: Bytes,
     pub times: StoredTimes,
     pub lifetime: u64,

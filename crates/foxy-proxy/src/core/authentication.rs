@@ -16,7 +16,9 @@ use foxy_http::Headers;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 /// Number of password checks that may run at the same time for guessers. For all other clients, the
 /// same number may run. Each check uses 19 MiB of memory.
@@ -26,6 +28,9 @@ const WRONG_TRIES_OF_GUESSER: u8 = 3;
 /// Number of requests of one client that may wait for a password check. Further requests are
 /// refused.
 const MAX_WAITING_OF_CLIENT: usize = 128;
+/// Longest time for which a request waits for its password check. The checks of guessers may wait
+/// very long on a busy machine. The request is then refused.
+const CHECK_PATIENCE: Duration = Duration::from_secs(10);
 /// Limit of each of three lists in memory: right credentials, wrong credentials, and clients that
 /// sent wrong credentials.
 const MAX_REMEMBERED: usize = 4096;
@@ -35,7 +40,7 @@ const MAX_REMEMBERED: usize = 4096;
 pub(crate) enum NoUser {
     /// The credentials are missing, unreadable or wrong.
     Credentials,
-    /// Too many requests of the client wait for a password check.
+    /// Too many requests of the client wait for a password check, or this request waited too long.
     Busy,
 }
 
@@ -155,10 +160,23 @@ impl Authenticator {
             return judge(is_right);
         }
         let place = self.queues.enter(client).ok_or(NoUser::Busy)?;
+        let is_right = timeout(CHECK_PATIENCE, self.check(place, key, (hash, password), client));
+        judge(is_right.await.map_err(|_| NoUser::Busy)??)
+    }
+
+    /// Waits until it is the client's turn, and compares the password with its hash. Returns
+    /// whether the password is right. If the caller drops the future, a begun check continues.
+    async fn check(
+        &self,
+        place: QueuePlace,
+        key: [u8; 32],
+        (hash, password): (String, String),
+        client: ClientBlock,
+    ) -> Result<bool, NoUser> {
         let turn = Arc::clone(&place.turn).acquire_owned().await.map_err(|_| NoUser::Busy)?;
         // Another request of the client may have checked the same credentials meanwhile.
         if let Some(is_right) = lock(&self.remembered).result(&key) {
-            return judge(is_right);
+            return Ok(is_right);
         }
         let is_guesser = lock(&self.remembered).is_guesser(client);
         let slots = if is_guesser { &self.guesses } else { &self.checks };
@@ -176,7 +194,7 @@ impl Authenticator {
             true => in_background(check).await,
             false => tokio::task::spawn_blocking(check).await.ok(),
         };
-        judge(is_right.unwrap_or(false))
+        Ok(is_right.unwrap_or(false))
     }
 
     fn keyed(&self, parts: &[&str]) -> [u8; 32] {

@@ -110,6 +110,18 @@ async fn another_client_waits_for_one_of_many_wrong_tries() {
     assert!(wrong <= 2, "{wrong} of 100 wrong tries were checked first");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_too_long_for_its_check_is_refused() {
+    let (authenticator, _) = with_book(book(&[&alice("open sesame")]));
+    let running = Arc::clone(&authenticator.checks).acquire_owned().await.expect("open");
+    let refused = authenticator.user(&fields(&[ALICE]), client(1)).await;
+    assert_eq!(refused.err(), Some(NoUser::Busy));
+    assert!(lock(&authenticator.queues.0).is_empty(), "the request left the queue");
+    drop(running);
+    tokio::time::resume();
+    assert!(authenticator.user(&fields(&[ALICE]), client(1)).await.is_ok());
+}
+
 #[tokio::test]
 async fn checks_of_a_guesser_delay_no_other_client() {
     let (authenticator, _) = with_book(book(&[&alice("open sesame")]));

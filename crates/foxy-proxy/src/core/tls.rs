@@ -175,8 +175,9 @@ impl HandshakeSettings {
         Self { config: Arc::new(config), authorities }
     }
 
-    /// Returns the user of a client with the certificates `chain`. `is_earlier` is true if the
-    /// client presented these certificates before a reload replaced the settings.
+    /// Returns the user of a client with the certificates `chain`. `is_earlier` is true if no TLS
+    /// handshake has just verified the certificates: in a resumed session, after a reload, or after
+    /// [`VERIFIED_FOR`]. This method then verifies them again.
     fn user(
         &self,
         chain: &[CertificateDer<'_>],

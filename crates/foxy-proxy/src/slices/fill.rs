@@ -194,7 +194,8 @@ fn why_not_kept(
 }
 
 /// Returns the set of stored slices (aligned MiB) to which a slice belongs. The flag is true if the
-/// head of the set must be stored, because the set is new or has new fields.
+/// head of the set must be stored. Then the set is new, the request validated the set, or the
+/// slice has another lifetime or other cache directives than the set.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,

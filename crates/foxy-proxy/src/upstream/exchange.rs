@@ -344,8 +344,8 @@ impl UpstreamExchange {
     }
 
     /// Records a failure of the chosen server, and prepares to send the request to another server.
-    /// Fails if no other server may receive the request. `received` means that the failed server
-    /// may have received the request.
+    /// Returns `error` if no other server is permitted to receive it. `received` is true if the
+    /// failed server has possibly received the request.
     fn change_server(&mut self, error: UpstreamError, received: bool) -> Result<(), UpstreamError> {
         let servers = self.servers.as_mut().zip(ServerFault::of(error));
         let (servers, fault) = servers.ok_or(error)?;

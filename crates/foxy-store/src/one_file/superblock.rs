@@ -179,8 +179,8 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    /// Finds out from the first two pages of a file whether it is a store. A short file may lack
-    /// some of the bytes.
+    /// Finds out from the first two pages of a file whether it is a store. If the file has fewer
+    /// than two pages of bytes, the caller passes only the bytes that exist.
     ///
     /// # Errors
     /// If the file is not a store, has another format version, or is a truncated store. The caller

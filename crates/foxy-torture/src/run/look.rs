@@ -76,7 +76,8 @@ impl Run<'_> {
                 look.read.extend_from_slice(bytes.as_ref());
                 return Ok(());
             }
-            // The read failed. The look-up then becomes a request to the storage scheme.
+            // The look-up could not read the record from the disk. It then becomes a `get` request
+            // to the storage scheme.
             look.read.clear();
         }
         let look = self.looks.swap_remove(which);

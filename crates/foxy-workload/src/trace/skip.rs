@@ -132,7 +132,7 @@ pub struct Entry<'a> {
     pub client: &'a str,
     /// URL or path.
     pub url: &'a str,
-    /// The size of the object as the response shows it.
+    /// What the method, status and size on the line say about the size of the object.
     pub answer: Answer,
 }
 

@@ -15,7 +15,7 @@ pub fn command() -> Command {
     let stay = Arg::new("cancel").long("cancel").action(ArgAction::SetTrue);
     let drain = Command::new("drain")
         .about("Let the running foxy leave its fleet: it takes no keys, until it stops")
-        .arg(stay.help("Take the keys again"));
+        .arg(stay.help("Let the node take its cache keys again"));
     Command::new("fleet")
         .about("Show the nodes that share one cache, or let a node leave")
         .subcommand_required(true)

@@ -295,7 +295,8 @@ struct ComparedText {
     name: String,
     /// The text without secrets, for people.
     shown: String,
-    /// The text that is compared.
+    /// The text with its secrets. foxy compares it with the text of the same part of the old or new
+    /// configuration.
     whole: String,
 }
 

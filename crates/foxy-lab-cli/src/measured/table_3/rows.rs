@@ -67,7 +67,8 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
 }
 
-/// Returns the condition that each run at a rate filled the cache at least 1.5 times.
+/// Returns the condition that the origin sent at least 1.5 times the size of the cache. It must
+/// hold in each run, at each request rate.
 fn fills<'a>(runs: impl Iterator<Item = &'a Vec<RatePoint>>) -> Condition {
     let reached = runs.flatten().map(|point| point.fills).fold(f64::INFINITY, f64::min);
     Condition::Fills { reached }

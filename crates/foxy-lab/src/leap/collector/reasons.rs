@@ -59,7 +59,7 @@ impl Refusal {
     }
 
     /// Returns the text of the refusal, which is the body of its answer. LEAP recognises a
-    /// Collector (common parent proxy) by the prefix `foxy collector:`.
+    /// Collector (common parent proxy) by the whole text of [`Self::OptionsHere`].
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }

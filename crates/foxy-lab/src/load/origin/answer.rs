@@ -17,7 +17,7 @@ const MAX_AGE: u64 = 259_200;
 /// An answer of the origin.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The response head, without the fields that frame the body.
+    /// The response head, including any Content-Length or Transfer-Encoding.
     pub head: ResponseHead,
     /// The part of the object's body that the origin sends. `None` if there is no body.
     pub body: Option<BodyPart>,

@@ -34,9 +34,10 @@ impl Answering {
         self.right
     }
 
-    /// Returns the time of the last correct answer if the proxy then stopped answering. All later
-    /// requests must have failed, for at least a second and at least half of the run. `time` is the
-    /// planned duration of the run, if any.
+    /// Returns the time of the last correct answer if the proxy then stopped answering. After that
+    /// answer, at least one request must have failed. The rest of the run must last at least a
+    /// second and at least half of the run. `time` is the planned duration of the run. With `None`,
+    /// the run ends when its last request starts.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);

@@ -154,7 +154,8 @@ pub struct Filled {
     pub index: u64,
 }
 
-/// A store while it is being filled, and the counts so far.
+/// A store while it is being filled. `filled` counts its records and their bytes so far. Until the
+/// end, `filled.written` is the number of bytes that the store had written before the filling.
 struct Filling<D> {
     store: Store<D>,
     filled: Filled,

@@ -35,8 +35,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// Starts foxy's own origin with TLS on all addresses of this machine. Also returns the trusted
-/// authorities that its clients need. The certificate covers only some of these addresses.
+/// Starts foxy's own origin with TLS on all IPv4 addresses of this machine. Also returns the
+/// trusted authorities that its clients need. The certificate covers only some of these addresses.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");

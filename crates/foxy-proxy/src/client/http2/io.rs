@@ -29,7 +29,9 @@ const LEAST_BUFFER: usize = 8 << 10;
 pub(crate) struct FrameGatherer<'a> {
     stream: &'a mut Transport,
     gathered: Vec<u8>,
-    /// If true, only [`Self::poll_send`] sends. If false, each flush of the HTTP/2 library sends.
+    /// If true, a flush of the HTTP/2 library sends nothing, and the caller must call
+    /// [`Self::poll_send`]. If false, each flush sends all gathered frames. In both cases, frames
+    /// are also sent when the buffer is full.
     ignores_flush: bool,
     stalled: Stalled,
     wire: Rc<Wire>,

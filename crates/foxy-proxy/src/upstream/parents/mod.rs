@@ -177,7 +177,8 @@ impl Parents {
         is_usable.then_some(number)
     }
 
-    /// Returns the parent proxies without the sibling (a `foxy run` whose cache this proxy shares).
+    /// Returns the parent proxies without the sibling. The sibling is the proxy of another
+    /// `foxy run`, which has the store open. This proxy sends it requests that a cache may answer.
     fn all(&self) -> &[Parent] {
         &self.settings.parents[..self.sibling.unwrap_or(self.settings.parents.len())]
     }

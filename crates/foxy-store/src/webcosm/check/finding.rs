@@ -95,7 +95,9 @@ impl Reason {
             Self::Unsealed => {
                 "no effect: the next start reads the segment and writes its summary".into()
             }
-            Self::Unreadable(_) if misses == 0 => "unknown: foxy could not read these bytes".into(),
+            Self::Unreadable(_) if misses == 0 => {
+                "unknown, because the disk could not read these bytes".into()
+            }
             _ => match misses {
                 0 => "no effect: the records here were replaced or removed before".into(),
                 1 => "1 record becomes a miss".into(),

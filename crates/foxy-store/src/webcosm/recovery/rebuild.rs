@@ -30,8 +30,8 @@ pub const RECORDS_AT_ONCE: usize = 4096;
 /// The progress of rebuilding the index in one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The summaries (lists of records) of all segments from this number on have been requested
-    /// from the disk.
+    /// The rebuild requests summaries (lists of records) from the disk, the newest segment first.
+    /// It has requested those of all segments with this number or a higher number.
     asked: Sequence,
     /// The index contains the records of all segments from this number on.
     known: Sequence,

@@ -146,8 +146,8 @@ pub enum After {
     Formatted(Superblock),
     /// All segments that lacked a summary (list of records) have received it.
     Resealed,
-    /// This opening of the store is on disk. The journal half that the superblock names contains
-    /// this many blocks.
+    /// The superblock that this opening of the store wrote is on disk. The number counts the blocks
+    /// in the journal half that the superblock names.
     Switched(Superblock, u32),
     Committed(Commit),
     Rotated(Rotation),

@@ -15,9 +15,10 @@ impl OriginalFiles {
         Self { folder: main.parent().unwrap_or(Path::new("")).to_owned() }
     }
 
-    /// Returns name and content of each file at `path`, which an `include` names. The last part of
-    /// `path` may have wildcards. `usual` is the program's usual folder, such as `/etc/squid/`. If
-    /// `path` is in `usual` and does not exist, reads the same file beside the main file.
+    /// Returns name and content of each file at `path`, which the configuration names. The last
+    /// part of `path` may have wildcards. `usual` is the program's usual folder, such as
+    /// `/etc/squid/`. If `path` begins with `usual` and does not exist, the folder of the main file
+    /// replaces `usual` in the path.
     pub fn read(&self, path: &str, usual: &str) -> Result<Vec<(String, String)>, String> {
         let moved = path.strip_prefix(usual).map(|rest| self.folder.join(rest));
         let mut paths = find(&self.folder.join(path))?;

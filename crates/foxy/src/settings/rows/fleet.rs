@@ -26,7 +26,7 @@ settings! {
     /// URL of the Redis, Valkey or NATS server that puts the purges of all nodes into one sequence,
     /// such as `nats://HOST`. `rediss://` and `tls://` mean TLS.
     engine: optional EngineUrl = "fleet.engine" flag "fleet-engine",
-        Engine, Nothing("each node purges alone");
+        Engine, Nothing("purges affect one node");
 
     /// File with `USER:PASSWORD` or `:PASSWORD`, if `fleet.engine` contains no password. foxy reads
     /// it like `parent-credentials-file`.

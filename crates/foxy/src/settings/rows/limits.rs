@@ -46,10 +46,10 @@ settings! {
     /// How long foxy keeps an unused connection to an origin server open.
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
-    /// Time limit for the store to answer. After this time foxy asks the origin server. To store a
-    /// response, foxy waits for a busy store for at most this time in total. Each MiB stored gives
-    /// a sixteenth of this time back. If other clients may read the response from the store, foxy
-    /// waits up to ten times this time for each MiB.
+    /// Time limit for the store to find a response. After it, foxy asks the origin server. While a
+    /// response arrives, foxy waits at most this time in total for a busy store. Each MiB stored
+    /// gives a sixteenth of it back. If other clients may read the response from the store, foxy
+    /// instead waits up to ten times this time for each MiB.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.

@@ -230,7 +230,8 @@ impl LocationScope<'_> {
     }
 }
 
-/// Returns the effect of a rule that refuses what the import does not convert.
+/// Returns the effects (`access` and `message`) of a rule. The rule refuses requests for a location
+/// of nginx whose configuration the import does not convert.
 pub fn refusal() -> Table {
     let text = "The configuration of nginx for this location is not converted.";
     Table::from_iter([
