@@ -163,6 +163,7 @@ fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, F
     }
     let found = match from {
         Some(name) => KINDS.iter().find(|kind| kind.name == name),
+        None if haproxy::has_sections(content) => KINDS.iter().find(|kind| kind.name == "haproxy"),
         None => KINDS.iter().filter(|kind| score(kind) > 0).max_by_key(score),
     };
     found.ok_or_else(|| {

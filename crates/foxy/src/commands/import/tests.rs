@@ -22,7 +22,7 @@ fn imported(name: &str) -> ImportDraft {
 
 /// Returns the rules that the configuration `text` contains. `foxy check` must accept this
 /// configuration.
-fn rules(text: &str) -> OperatorRules {
+pub fn rules(text: &str) -> OperatorRules {
     let machine = Machine { cores: 1, cache_folder: "/c".into(), ..Machine::default() };
     let loaded = settings::load_text(Path::new("foxy.toml"), text, &machine);
     let loaded = loaded.unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
@@ -163,6 +163,20 @@ fn a_program_in_vcl_is_refused_with_a_pointer_to_the_manual() {
     for content in ["vcl 4.1;\nbackend default { .host = \"a\"; }\n", "sub vcl_recv {\n}\n"] {
         let refused = kind_of(content, None).err().map(|failure| failure.to_string());
         assert!(refused.is_some_and(|text| text.contains("moving.md#from-varnish")), "{content}");
+    }
+}
+
+#[test]
+fn sections_make_a_file_one_of_haproxy() {
+    let acls = "  acl a path_beg /a\n".repeat(8);
+    let servers = "  server s 10.0.0.1:80\n".repeat(9);
+    for (content, name) in [
+        (format!("frontend web\n  bind :80\n{acls}  default_backend b\n"), "haproxy"),
+        (format!("global\n  daemon\nbackend b\n{servers}"), "haproxy"),
+        (format!("{acls}http_access deny a\ncache deny a\n"), "squid"),
+        ("server {\n  listen 80;\n  location / {\n  }\n}\n".to_owned(), "nginx"),
+    ] {
+        assert_eq!(kind_of(&content, None).map(|kind| kind.name).ok(), Some(name), "{content}");
     }
 }
 

@@ -65,6 +65,21 @@ impl HaproxySection {
     }
 }
 
+/// Returns whether a file has a section that only HAProxy has. A line of nginx with the same first
+/// word ends in `;` or opens a block.
+pub fn has_sections(content: &str) -> bool {
+    content.lines().any(|line| {
+        let words = words(line);
+        let is_head = match words.first().map(String::as_str) {
+            Some("global") => words.len() == 1,
+            Some("defaults") => true,
+            Some("frontend" | "backend" | "listen") => words.len() > 1,
+            _ => false,
+        };
+        is_head && !line.contains([';', '{'])
+    })
+}
+
 /// Returns the sections. Ignores lines before the first section, because HAProxy refuses a file
 /// with such lines.
 pub fn sections(content: &str) -> Vec<HaproxySection> {

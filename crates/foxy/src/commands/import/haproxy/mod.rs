@@ -12,6 +12,7 @@ use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
 use directives::TABLE;
+pub use lines::has_sections;
 use lines::{HaproxyLine, HaproxySection};
 
 /// The sections of the file, and the new configuration so far.
