@@ -102,9 +102,13 @@ impl ImportDraft {
         })
     }
 
-    /// Adds an entry to the list `key`. If foxy refuses the entry, the directive becomes a leftover
-    /// (directive that is not converted), and the function returns false.
-    pub fn list(&mut self, key: &'static str, table: Table, original: &Original) -> bool {
+    /// Adds an entry to the list `key`. An entry whose name is taken gets a number. If foxy refuses
+    /// the entry, the directive becomes a leftover (directive that is not converted), and the
+    /// function returns false.
+    pub fn list(&mut self, key: &'static str, mut table: Table, original: &Original) -> bool {
+        if let Some(Value::String(name)) = table.get_mut("name") {
+            *name = self.free_name(key, name);
+        }
         let content = DraftContent::Listed(key, table);
         let mistake = settings::mistakes(&content.text());
         let is_sound = mistake.is_none();
@@ -113,6 +117,23 @@ impl ImportDraft {
             Some(mistake) => self.leave(original, content.loss(mistake)),
         }
         is_sound
+    }
+
+    /// Returns `name`, with a number if an entry of the list `key` has this name.
+    fn free_name(&self, key: &str, name: &str) -> String {
+        let is_free = |name: &String| {
+            let mut listed = self.parts.iter().filter_map(|part| match &part.content {
+                DraftContent::Listed(list, table) if *list == key => table.get("name"),
+                _ => None,
+            });
+            listed.all(|taken| taken.as_str() != Some(name))
+        };
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+    }
+
+    pub fn has_origin(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.content, DraftContent::Listed("origin", _)))
     }
 
     fn add(&mut self, content: DraftContent, original: &Original) {

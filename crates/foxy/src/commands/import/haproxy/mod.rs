@@ -5,12 +5,16 @@ mod backend;
 mod conditions;
 mod directives;
 mod lines;
+mod refusals;
 mod routing;
+#[cfg(test)]
+mod tests;
 
 use super::draft::{ImportDraft, Original};
 use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
+use super::terms::AccessTerm;
 use directives::TABLE;
 pub use lines::has_sections;
 use lines::{HaproxyLine, HaproxySection};
@@ -29,7 +33,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
         match section.kind() {
             "global" | "defaults" | "frontend" | "backend" | "listen" | "cache" => {
                 for line in &section.lines {
-                    import.explain(line);
+                    import.explain(line, section);
                 }
             }
             _ => {
@@ -53,6 +57,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
         }
     }
     import.client_certificates();
+    import.without_origins();
     if sections.iter().all(|section| section.kind() != "cache") {
         let original = Original::file("no cache");
         import.draft.set("scheme", "null", &original);
@@ -62,10 +67,17 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
 
 impl HaproxyImport {
     /// Reports a line that the import does not convert, with the reason that [`TABLE`] gives.
-    fn explain(&mut self, line: &HaproxyLine) {
+    fn explain(&mut self, line: &HaproxyLine, section: &HaproxySection) {
+        const IN_DEFAULTS: [&[&str]; 4] =
+            [&["timeout"], &["option"], &["http-check"], &["default_backend"]];
         let row = TABLE.iter().find(|(words, _)| line.starts(words));
         if let Some(reason) = DirectiveHandling::reason(row.map(|(_, handling)| *handling)) {
             self.draft.leave(&line.original, reason);
+        } else if section.kind() == "defaults" && !IN_DEFAULTS.iter().any(|it| line.starts(it)) {
+            let text = "foxy reads this line only in frontends and backends".to_owned();
+            let opens = refusals::is_refusal(line);
+            let reason = if opens { ImportReason::Opens } else { ImportReason::Missing };
+            self.draft.leave(&line.original, reason(text));
         }
     }
 
@@ -93,6 +105,19 @@ impl HaproxyImport {
                 _ => {}
             }
         }
+    }
+
+    /// Makes foxy refuse every request if no backend became an origin. Otherwise foxy would be a
+    /// forward proxy.
+    fn without_origins(&mut self) {
+        if self.draft.has_origin() {
+            return;
+        }
+        let original = Original::file("no origin");
+        let text = "no backend is convertible, so a rule refuses every request".to_owned();
+        self.draft.leave(&original, ImportReason::Step(text));
+        let then = routing::effect("access", "deny");
+        self.draft.list("rule", AccessTerm::default().rule("no origin", then), &original);
     }
 
     /// Converts the listeners and routes of a frontend.
@@ -190,57 +215,4 @@ fn time(text: &str) -> Option<String> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let text = if is_number { format!("{text}ms") } else { text.to_owned() };
     foxy_cli::units::parse_duration(&text).ok().map(foxy_cli::units::show_duration)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::Path;
-
-    #[test]
-    fn certificates_that_all_listeners_with_tls_want_are_asked_for() {
-        let required = "bind :443 ssl crt a.pem ca-file ca.pem verify required";
-        let optional = "bind :444 ssl crt a.pem ca-file ca.pem verify optional";
-        let listed = "bind :446 ssl crt a.pem ca-file ca.pem crl-file a.crl verify required";
-        let plain = "bind :80";
-        let none = "bind :445 ssl crt a.pem";
-        for (lines, expected, opens) in [
-            (&[required, plain][..], Some("required"), 0),
-            (&[listed][..], Some("required"), 0),
-            (&[required, listed][..], None, 2),
-            (&[optional][..], Some("optional"), 0),
-            (&[required, optional][..], None, 2),
-            (&[required, none][..], None, 1),
-            (&[none][..], None, 0),
-        ] {
-            let content = format!("frontend a\n  {}\n", lines.join("\n  "));
-            let draft = import(&content, &OriginalFiles::beside(Path::new("a")), true);
-            let word = draft.value("client-certificates").and_then(toml::Value::as_str);
-            let of = draft.leftovers.iter().filter(|it| it.reason.name() == "permits-more");
-            assert_eq!((word, of.count()), (expected, opens), "{lines:?}");
-            let has_list = draft.value("client-crl").is_some();
-            assert_eq!(has_list, lines == [listed], "{lines:?}");
-        }
-    }
-
-    #[test]
-    fn a_condition_on_the_cache_leaves_the_route_without_a_cache() {
-        let used = "http-request cache-use small";
-        let stored = "http-response cache-store small";
-        for (lines, expected) in [
-            ([used, stored].map(str::to_owned), "bypass = false"),
-            ([format!("{used} if {{ path_beg /static }}"), stored.into()], "bypass = true"),
-            ([used.into(), format!("{stored} unless {{ res.hdr(X-C) a }}")], "bypass = true"),
-        ] {
-            let content = format!(
-                "cache small\n  max-age 60\nfrontend a\n  bind :80\n  default_backend b\n\
-                 backend b\n  {}\n  server s 10.0.0.1:80\n",
-                lines.join("\n  ")
-            );
-            let draft = import(&content, &OriginalFiles::beside(Path::new("a")), true);
-            assert!(draft.text().contains(expected), "{lines:?}: {}", draft.text());
-            let is_told = draft.leftovers.iter().any(|it| it.reason.name() == "no-equivalent");
-            assert_eq!(is_told, expected == "bypass = true", "{lines:?}");
-        }
-    }
 }

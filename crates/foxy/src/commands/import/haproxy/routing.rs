@@ -7,24 +7,25 @@ use super::super::terms::{AccessTerm, Facets, TermFlaw, written};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
+use super::refusals::refuses_all;
 use toml::{Table, Value};
 
 /// Returns the condition of a line: the words from `if` or `unless` to the end. Returns no words if
 /// the line has no condition.
-fn condition(line: &HaproxyLine) -> &[String] {
+pub fn condition(line: &HaproxyLine) -> &[String] {
     let at = line.words.iter().position(|word| word == "if" || word == "unless");
     at.map_or(&[], |at| &line.words[at..])
 }
 
-fn effect(key: &str, value: impl Into<Value>) -> Table {
+pub fn effect(key: &str, value: impl Into<Value>) -> Table {
     Table::from_iter([(key.to_owned(), value.into())])
 }
 
 /// A backend that a frontend uses, and the condition for a request to go to this backend.
-struct HaproxyRoute {
-    term: AccessTerm,
-    backend: String,
-    original: Original,
+pub struct HaproxyRoute {
+    pub term: AccessTerm,
+    pub backend: String,
+    pub original: Original,
 }
 
 impl HaproxyImport {
@@ -41,11 +42,12 @@ impl HaproxyImport {
                 })),
                 Err(flaw) => {
                     let text = format!("{flaw}; these requests go to the next origin");
-                    self.draft.leave(&line.original, ImportReason::Missing(text));
+                    self.lost_route(line.argument(0), &line.original, text);
                 }
             }
         }
-        let default = section.lines.iter().rev().find(|line| line.starts(&["default_backend"]));
+        let settings = self.settings_of(section);
+        let default = settings.iter().find(|line| line.starts(&["default_backend"]));
         let own = (section.kind() == "listen").then(|| (section.name(), &section.head));
         let last = default.map(|line| (line.argument(0), line)).or(own);
         routes.extend(last.map(|(backend, line)| HaproxyRoute {
@@ -53,26 +55,26 @@ impl HaproxyImport {
             backend: backend.to_owned(),
             original: line.original.clone(),
         }));
-        for route in &routes {
-            self.route(route, section);
+        for (at, route) in routes.iter().enumerate() {
+            self.route(route, &routes[..at], section);
         }
     }
 
-    fn route(&mut self, route: &HaproxyRoute, frontend: &HaproxySection) {
-        let Some((hosts, paths)) = hosts_and_paths(&route.term) else {
-            let text = "foxy chooses an origin by host and path prefix alone";
-            return self.draft.leave(&route.original, ImportReason::Missing(text.into()));
-        };
+    fn route(&mut self, route: &HaproxyRoute, earlier: &[HaproxyRoute], frontend: &HaproxySection) {
         let wanted = |section: &&HaproxySection| {
             matches!(section.kind(), "backend" | "listen") && section.name() == route.backend
         };
         let Some(backend) = self.sections.iter().find(wanted).cloned() else {
             let text = format!("there is no backend {}", route.backend);
-            return self.draft.leave(&route.original, ImportReason::Missing(text));
+            return self.lost_route(&route.backend, &route.original, text);
         };
-        let Some(base) = self.origin(&backend) else {
-            let text = format!("{} has no server, so no request goes there", route.backend);
-            return self.draft.leave(&route.original, ImportReason::Missing(text));
+        let is_refused = refuses_all(&backend).is_some();
+        let Some(base) = (!is_refused).then(|| self.origin(&backend)).flatten() else {
+            return self.refused_route(route, earlier, &backend);
+        };
+        let Some((hosts, paths)) = hosts_and_paths(&route.term) else {
+            let text = "foxy chooses an origin by host and path prefix alone";
+            return self.lost_route(&route.backend, &route.original, text.into());
         };
         let count = paths.len();
         for (number, path) in (1..).zip(&paths) {
@@ -94,66 +96,9 @@ impl HaproxyImport {
         self.caching(route, &backend, frontend);
     }
 
-    /// Converts the lines that refuse requests or change header fields. The rules apply only to
-    /// requests that match `scope`, the condition of the route.
-    fn access(&mut self, acls: &HaproxyAcls, section: &HaproxySection, scope: &AccessTerm) {
-        let is_refusal = |line: &HaproxyLine| {
-            line.starts(&["http-request", "deny"])
-                || line.starts(&["http-request", "reject"])
-                || line.starts(&["tcp-request", "connection", "reject"])
-        };
-        let is_allow = |line: &HaproxyLine| line.starts(&["http-request", "allow"]);
-        let mut allowed: Vec<AccessTerm> = Vec::new();
-        for line in &section.lines {
-            let refuses = is_refusal(line);
-            if !refuses && !is_allow(line) {
-                self.field(acls, line, scope);
-                continue;
-            }
-            let terms = acls.terms(condition(line));
-            match terms {
-                Ok(terms) if refuses => {
-                    for term in terms {
-                        self.refusal(&term, &allowed, scope, line);
-                    }
-                }
-                Ok(terms) => allowed.extend(terms),
-                Err(flaw) if refuses => {
-                    self.draft.leave(&line.original, ImportReason::Opens(flaw.to_string()));
-                }
-                Err(flaw) => {
-                    self.draft.leave(&line.original, ImportReason::Missing(flaw.to_string()));
-                }
-            }
-        }
-    }
-
-    /// Adds a rule that refuses the requests that `term` matches. Requests that an earlier `allow`
-    /// line matches (`allowed`) are exceptions of the rule.
-    fn refusal(
-        &mut self,
-        term: &AccessTerm,
-        allowed: &[AccessTerm],
-        scope: &AccessTerm,
-        line: &HaproxyLine,
-    ) {
-        let original = &line.original;
-        let scoped = within(term, scope);
-        let (Ok(Some(mut term)), true) =
-            (scoped, allowed.iter().all(|allow| allow.unless.is_empty()))
-        else {
-            let text = "no rule of foxy can combine these conditions".to_owned();
-            return self.draft.leave(original, ImportReason::Opens(text));
-        };
-        for allow in allowed {
-            term = term.and_not(&allow.when);
-        }
-        self.rule(&term, "", effect("access", "deny"), original);
-    }
-
     /// Converts lines that set or remove a header field, such as `http-request set-header NAME
     /// VALUE`.
-    fn field(&mut self, acls: &HaproxyAcls, line: &HaproxyLine, scope: &AccessTerm) {
+    pub(super) fn field(&mut self, acls: &HaproxyAcls, line: &HaproxyLine, scope: &AccessTerm) {
         let side = match line.words[0].as_str() {
             "http-request" => "request-header",
             "http-response" => "response-header",
@@ -232,7 +177,13 @@ impl HaproxyImport {
         self.rule(&route.term, " cache", then, &store.original);
     }
 
-    fn rule(&mut self, term: &AccessTerm, suffix: &str, then: Table, original: &Original) {
+    pub(super) fn rule(
+        &mut self,
+        term: &AccessTerm,
+        suffix: &str,
+        then: Table,
+        original: &Original,
+    ) {
         let text: String = original.text.chars().take(100).collect();
         let name = format!("{}: {text}{suffix}", original.place);
         let refuses = then.contains_key("access");
@@ -245,7 +196,7 @@ impl HaproxyImport {
 
 /// Returns the conjunction of both terms (conditions with exceptions). Returns `None` if no request
 /// can match both.
-fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
+pub fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
     let start = Some(term.clone());
     let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {
         Some(term) => term.and(key, values),
