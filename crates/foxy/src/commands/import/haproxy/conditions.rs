@@ -50,21 +50,14 @@ impl HaproxyAcls {
     ) -> Result<Vec<AccessTerm>, TermFlaw> {
         let mut term = AccessTerm::default();
         for branch in branches {
-            let mut facets = vec![Facets::new()];
+            let mut open = vec![AccessTerm::default()];
             for (negated, lists) in self.literals(branch)? {
                 if negated {
                     return Err(flaw("unless", "write the rule with `if`"));
                 }
-                let joined = facets.iter().flat_map(|old| {
-                    lists.iter().map(|new| {
-                        let mut all = old.clone();
-                        all.extend(new.clone());
-                        all
-                    })
-                });
-                facets = joined.collect();
+                open = narrowed(&open, false, &lists)?;
             }
-            term = facets.iter().fold(term, |term, facets| term.and_not(facets));
+            term = open.iter().fold(term, |term, inner| term.and_not(&inner.when));
         }
         Ok(vec![term])
     }
@@ -199,5 +192,7 @@ mod tests {
             "{} unless [{\"host\": [\"=shop.example\"]}, {\"method\": [\"POST\"]}]"
         );
         assert!(terms("if odd").is_err() && terms("if absent").is_err());
+        assert!(terms("unless { path_beg /a } { path_end .b }").is_err());
+        assert_eq!(shown("unless shop { hdr(host) other.example }"), "{} unless []");
     }
 }
