@@ -67,6 +67,19 @@ impl ImportDraft {
         self.add(DraftContent::Setting(key, value), original);
     }
 
+    /// Removes the values of a list for which `keep` is false.
+    pub fn retain(&mut self, key: &str, keep: impl Fn(&Value) -> bool) {
+        for part in &mut self.parts {
+            if let DraftContent::Setting(name, Value::Array(values)) = &mut part.content
+                && *name == key
+            {
+                values.retain(&keep);
+            }
+        }
+        let is_empty = self.value(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+        self.parts.retain(|part| !(is_empty && part.is_setting(key)));
+    }
+
     /// Adds a value to a setting that is a list. If foxy refuses the value, the directive becomes a
     /// leftover (directive that is not converted).
     pub fn push(&mut self, key: &'static str, value: impl Into<Value>, original: &Original) {
@@ -229,14 +242,16 @@ impl DraftPart {
 
 impl DraftContent {
     /// Returns the reason for the leftover (directive that is not converted) if foxy refuses this
-    /// setting, rule or origin. If the content is a rule that denies or limits requests, foxy
-    /// serves more than the original without it.
+    /// setting, rule or origin. If the content is a rule that denies or limits requests, or keeps
+    /// responses from the cache, foxy serves or caches more than the original without it.
     fn loss(&self, mistake: String) -> ImportReason {
         let Self::Listed("rule", rule) = self else { return ImportReason::Missing(mistake) };
         let effects = rule.get("then").and_then(Value::as_table);
         let restricts = effects.is_some_and(|then| {
             then.get("access").and_then(Value::as_str) == Some("deny")
                 || ["rate-limit", "bandwidth-limit"].iter().any(|limit| then.contains_key(*limit))
+                || then.get("bypass") == Some(&Value::Boolean(true))
+                || then.get("store") == Some(&Value::Boolean(false))
         });
         if restricts { ImportReason::Opens(mistake) } else { ImportReason::Missing(mistake) }
     }

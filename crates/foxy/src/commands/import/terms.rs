@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use toml::{Table, Value};
 
+/// Largest number of rules for the requests of a line.
+const MOST_TERMS: usize = 32;
+
 /// Conditions that must all hold. For each key of `when`, one of the listed values must match.
 pub type Facets = BTreeMap<&'static str, Vec<String>>;
 
@@ -28,6 +31,8 @@ pub enum TermFlaw {
     /// The list (ACL) asks clients for credentials, but foxy will have no users. Where Squid asks
     /// again, foxy would go on to the next rules, which may allow the request.
     Credentials(String),
+    /// The exceptions need too many rules.
+    TooMany,
     /// Rules cannot express the list (ACL) `name`.
     NoEquivalent { name: String, why: String },
 }
@@ -46,6 +51,7 @@ impl fmt::Display for TermFlaw {
                      allow the client"
                 )
             }
+            Self::TooMany => f.write_str("the earlier lines have too many conditions"),
             Self::NoEquivalent { name, why } => write!(f, "`{name}`: {why}"),
         }
     }
@@ -153,6 +159,45 @@ fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, 
         _ => None,
     };
     values.ok_or(TermFlaw::TwoConditions(key))
+}
+
+/// Returns the conjunction of both terms (conditions with exceptions). Returns `None` if no request
+/// can match both.
+pub fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
+    let start = Some(term.clone());
+    let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {
+        Some(term) => term.and(key, values),
+        None => Ok(None),
+    })?;
+    Ok(joined.map(|joined| {
+        scope.unless.iter().fold(joined, |joined, facets: &Facets| joined.and_not(facets))
+    }))
+}
+
+/// Returns terms that together match the requests that one of `terms` matches and `other` does not.
+pub fn without_all(terms: &[AccessTerm], other: &AccessTerm) -> Result<Vec<AccessTerm>, TermFlaw> {
+    let parts = terms.iter().map(|term| without(term, other)).collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<AccessTerm> = parts.into_iter().flatten().collect();
+    if all.len() > MOST_TERMS {
+        return Err(TermFlaw::TooMany);
+    }
+    Ok(all)
+}
+
+fn without(term: &AccessTerm, other: &AccessTerm) -> Result<Vec<AccessTerm>, TermFlaw> {
+    let whole = AccessTerm { when: other.when.clone(), unless: Vec::new() };
+    if within(term, &whole) == Ok(None) {
+        return Ok(vec![term.clone()]);
+    }
+    let mut parts = Vec::new();
+    if !other.when.is_empty() {
+        parts.push(term.clone().and_not(&other.when));
+    }
+    for exception in &other.unless {
+        let inside = AccessTerm { when: exception.clone(), unless: Vec::new() };
+        parts.extend(within(&inside, term)?);
+    }
+    Ok(parts)
 }
 
 #[cfg(test)]

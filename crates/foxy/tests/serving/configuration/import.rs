@@ -34,7 +34,7 @@ fn explain_shows_each_rule_of_an_imported_file() {
     let text = std::fs::read_to_string(file).expect("written");
     let table: toml::Table = text.parse().expect("TOML");
     let rules = table["rule"].as_array().expect("rules");
-    assert_eq!(rules.len(), 16);
+    assert_eq!(rules.len(), 17);
     for rule in rules {
         let name = serde_json::Value::from(rule["name"].as_str().expect("a name")).to_string();
         assert!(shown.contains(name.trim_matches('"')), "{name} is not in {shown}");

@@ -4,12 +4,12 @@
 use super::super::draft::Original;
 use super::super::handling::DirectiveHandling;
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, TermFlaw};
+use super::super::terms::{AccessTerm, within, without_all};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::directives::TABLE;
 use super::lines::{HaproxyLine, HaproxySection};
-use super::routing::{HaproxyRoute, condition, effect, within};
+use super::routing::{HaproxyRoute, condition, effect};
 use toml::Table;
 
 /// First words of the lines that keep requests from the servers of a backend.
@@ -24,8 +24,6 @@ const REFUSALS: [&[&str]; 9] = [
     &["redirect"],
     &["block"],
 ];
-/// Largest number of rules for the requests that a backend refuses.
-const MOST_TERMS: usize = 32;
 
 /// Returns whether a line refuses requests or answers them itself.
 pub fn is_refusal(line: &HaproxyLine) -> bool {
@@ -178,7 +176,7 @@ impl HaproxyImport {
             return self.draft.leave(&route.original, ImportReason::NotNeeded(text));
         }
         let start = Ok(vec![route.term.clone()]);
-        let terms = earlier.iter().fold(start, |terms, other| without_all(terms?, &other.term));
+        let terms = earlier.iter().fold(start, |terms, other| without_all(&terms?, &other.term));
         let terms = match terms {
             Ok(terms) => terms,
             Err(flaw) => {
@@ -199,31 +197,4 @@ impl HaproxyImport {
             }
         }
     }
-}
-
-/// Returns terms that together match the requests that one of `terms` matches and `other` does not.
-fn without_all(terms: Vec<AccessTerm>, other: &AccessTerm) -> Result<Vec<AccessTerm>, TermFlaw> {
-    let parts = terms.iter().map(|term| without(term, other)).collect::<Result<Vec<_>, _>>()?;
-    let all: Vec<AccessTerm> = parts.into_iter().flatten().collect();
-    if all.len() > MOST_TERMS {
-        let why = "the earlier lines have too many conditions".to_owned();
-        return Err(TermFlaw::NoEquivalent { name: "use_backend".to_owned(), why });
-    }
-    Ok(all)
-}
-
-fn without(term: &AccessTerm, other: &AccessTerm) -> Result<Vec<AccessTerm>, TermFlaw> {
-    let whole = AccessTerm { when: other.when.clone(), unless: Vec::new() };
-    if within(term, &whole) == Ok(None) {
-        return Ok(vec![term.clone()]);
-    }
-    let mut parts = Vec::new();
-    if !other.when.is_empty() {
-        parts.push(term.clone().and_not(&other.when));
-    }
-    for exception in &other.unless {
-        let inside = AccessTerm { when: exception.clone(), unless: Vec::new() };
-        parts.extend(within(&inside, term)?);
-    }
-    Ok(parts)
 }

@@ -3,7 +3,7 @@
 
 use super::super::draft::Original;
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, Facets, TermFlaw, written};
+use super::super::terms::{AccessTerm, within, written};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
@@ -192,19 +192,6 @@ impl HaproxyImport {
             self.draft.leave(original, ImportReason::Opens(text));
         }
     }
-}
-
-/// Returns the conjunction of both terms (conditions with exceptions). Returns `None` if no request
-/// can match both.
-pub fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
-    let start = Some(term.clone());
-    let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {
-        Some(term) => term.and(key, values),
-        None => Ok(None),
-    })?;
-    Ok(joined.map(|joined| {
-        scope.unless.iter().fold(joined, |joined, facets: &Facets| joined.and_not(facets))
-    }))
 }
 
 /// Returns the hosts and path prefixes for the origin of a route. Returns `None` if the route has a

@@ -47,11 +47,10 @@ impl AccessLine {
         self.literals.iter().any(|(_, name)| acls.asks(name))
     }
 
-    /// Returns whether the line may deny a request because of the name that a look-up gives for an
-    /// address.
+    /// Returns whether the line denies a request, or does not allow it, because of the name that a
+    /// look-up gives for an address.
     pub fn denies_names(&self, acls: &SquidAcls) -> bool {
-        let mut names = self.literals.iter().filter(|(negated, _)| !negated);
-        !self.allows && names.any(|(_, name)| acls.looks_up(name))
+        self.literals.iter().any(|(negated, name)| acls.looks_up(name, *negated != self.allows))
     }
 
     pub const fn allows(&self) -> bool {

@@ -118,10 +118,16 @@ impl SquidAcls {
         self.has(name, &|list| acl_values::asks(&list.kind))
     }
 
-    /// Returns whether Squid looks up the names of addresses to compare them with an ACL, or with a
-    /// list in it.
-    pub fn looks_up(&self, name: &str) -> bool {
-        self.has(name, &|list| list.looks_up)
+    /// Returns whether an ACL, or a list in it, compares the names that Squid looks up for
+    /// addresses. With `negated`, counts only ACLs after an odd number of `!`.
+    pub fn looks_up(&self, name: &str, negated: bool) -> bool {
+        self.lists.get(name).is_some_and(|list| match list.kind.as_str() {
+            "any-of" | "all-of" => list.lines.iter().flatten().any(|word| {
+                let (not, inner) = literal(&word.text);
+                inner != name && self.looks_up(&inner, not != negated)
+            }),
+            _ => list.looks_up && !negated,
+        })
     }
 
     fn has(&self, name: &str, holds: &dyn Fn(&SquidAcl) -> bool) -> bool {

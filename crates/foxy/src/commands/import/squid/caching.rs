@@ -6,10 +6,12 @@ use super::super::draft::{ImportDraft, Original};
 use super::super::original_files;
 use super::super::report::ImportReason;
 use super::super::terms::AccessTerm;
+use super::cache_access::effect;
 use super::lines::SquidLine;
 use super::{SquidImport, unreadable, values};
+use foxy_base::ByteSize;
 use std::fmt::Write;
-use toml::{Table, Value};
+use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
@@ -35,26 +37,42 @@ pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
 }
 
 pub fn cache_mem(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    set_size(import, line, "memory", "MB")
+    let off = set_size(import, line, "memory", "MB", ByteSize(1 << 20))?;
+    import.cache_sizes.memory_off |= off;
+    Ok(())
 }
 
+/// Converts the largest size of objects on disk. For a `cache_dir` with `max-size`, Squid takes
+/// that size instead.
 pub fn maximum_object_size(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    set_size(import, line, "object-limit", "KB")
+    let off = set_size(import, line, "object-limit", "KB", ByteSize(1 << 10))?;
+    import.cache_sizes.disk_off = off.then(|| line.original.clone());
+    Ok(())
 }
 
 pub fn maximum_object_size_in_memory(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
-    set_size(import, line, "memory-object-limit", "KB")
+    let off = set_size(import, line, "memory-object-limit", "KB", ByteSize(1 << 10))?;
+    import.cache_sizes.memory_off |= off;
+    Ok(())
 }
 
+/// Sets a size. Returns true if the size is below `least`, the smallest size that foxy accepts.
 fn set_size(
     import: &mut SquidImport<'_>,
     line: &SquidLine,
     key: &'static str,
     unit: &str,
-) -> Converted {
+    least: ByteSize,
+) -> Result<bool, ImportReason> {
     let size = values::size(line.arguments(), unit).ok_or_else(|| unreadable(&line.original))?;
-    import.draft.set(key, size, &line.original);
-    Ok(())
+    let is_below = size.parse::<ByteSize>().is_ok_and(|size| size < least);
+    if !is_below {
+        import.draft.set(key, size, &line.original);
+    } else if size != "0" {
+        let text = format!("foxy has no size below {least}");
+        import.draft.leave(&line.original, ImportReason::Differs(text));
+    }
+    Ok(is_below)
 }
 
 pub fn negative_ttl(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
@@ -71,20 +89,47 @@ pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Conver
     Ok(())
 }
 
-/// Without `cache_dir`, Squid caches only in memory, so this function gives foxy no store. Squid
-/// also removes `Set-Cookie` from a stored response. foxy must not send a client the cookie of
-/// another client, so foxy stores no response with `Set-Cookie`.
-pub fn finish(draft: &mut ImportDraft) {
-    if draft.value("store").is_none() {
-        let original = Original::file("no cache_dir");
-        draft.set("scheme", "null", &original);
-        let text = "like the original, foxy caches in memory alone; to cache on disk, remove \
-                    `scheme` and set `size`";
-        draft.leave(&original, ImportReason::Step(text.into()));
+/// Which parts of the cache the sizes in the configuration switch off.
+#[derive(Debug, Default)]
+pub struct CacheSizes {
+    memory_off: bool,
+    disk_off: Option<Original>,
+}
+
+impl CacheSizes {
+    /// Without `cache_dir`, Squid caches only in memory, so this function gives foxy no store. Squid
+    /// also removes `Set-Cookie` from a stored response. foxy must not send a client the cookie of
+    /// another client, so foxy stores no response with `Set-Cookie`.
+    pub fn finish(&self, draft: &mut ImportDraft) {
+        if self.disk_off.is_some() {
+            let has_limit =
+                |store: &Value| store.as_str().is_some_and(|text| text.contains(",max-object="));
+            draft.retain("store", has_limit);
+        }
+        let memory = Original::file("memory");
+        match (draft.value("store").is_none(), self.memory_off) {
+            (true, true) => {
+                let rule = AccessTerm::default().rule("no cache", effect("bypass", true));
+                draft.list("rule", rule, &memory);
+                draft.set("scheme", "null", &memory);
+            }
+            (false, true) => {
+                let text = "foxy keeps copies of stored responses in memory";
+                draft.leave(&memory, ImportReason::Differs(text.into()));
+            }
+            (true, false) => {
+                let original = Original::file("no cache_dir");
+                draft.set("scheme", "null", self.disk_off.as_ref().unwrap_or(&original));
+                let text = "like the original, foxy caches in memory alone; to cache on disk, \
+                            remove `scheme` and set `size`";
+                draft.leave(&original, ImportReason::Step(text.into()));
+            }
+            (false, false) => {}
+        }
+        let original = Original::file("cookies");
+        let rule = AccessTerm::default().rule("cookies", effect("store-set-cookie", false));
+        draft.list("rule", rule, &original);
+        let text = "foxy stores no response with `Set-Cookie`; Squid stores it without this field";
+        draft.leave(&original, ImportReason::Differs(text.into()));
     }
-    let original = Original::file("cookies");
-    let then = Table::from_iter([("store-set-cookie".to_owned(), Value::from(false))]);
-    draft.list("rule", AccessTerm::default().rule("cookies", then), &original);
-    let text = "foxy stores no response with `Set-Cookie`; Squid stores it without this field";
-    draft.leave(&original, ImportReason::Differs(text.into()));
 }

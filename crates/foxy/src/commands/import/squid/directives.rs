@@ -4,7 +4,9 @@
 use super::super::handling::UNIT;
 use super::super::report::ImportReason;
 use super::lines::SquidLine;
-use super::{SquidImport, bandwidth, caching, headers, listeners, network, peers, refresh};
+use super::{
+    SquidImport, bandwidth, cache_access, caching, headers, listeners, network, peers, refresh,
+};
 
 /// The way in which the import treats a directive.
 #[derive(Clone, Copy)]
@@ -33,8 +35,10 @@ const SHARED_FETCH: &str = "foxy always shares a fetch between clients";
 pub const TABLE: &[(&str, Handling)] = &[
     ("acl", Convert(|import, line| import.acl(line))),
     ("http_access", Convert(|import, line| import.http_access(line))),
-    ("cache", Convert(|import, line| import.cache(line))),
-    ("no_cache", Convert(|import, line| import.cache(line))),
+    ("cache", Convert(cache_access::cache)),
+    ("no_cache", Convert(cache_access::cache)),
+    ("store_miss", Convert(cache_access::store_miss)),
+    ("send_hit", Convert(cache_access::send_hit)),
     ("include", Convert(|import, line| import.include(line))),
     ("http_port", Convert(listeners::http_port)),
     ("https_port", Convert(listeners::https_port)),

@@ -4,6 +4,7 @@ mod access;
 mod acl;
 mod acl_values;
 mod bandwidth;
+mod cache_access;
 mod caching;
 mod directives;
 mod headers;
@@ -41,7 +42,8 @@ struct SquidImport<'f> {
     files: &'f OriginalFiles,
     acls: SquidAcls,
     http_access: Vec<AccessLine>,
-    cache_access: Vec<AccessLine>,
+    cache_lists: cache_access::CacheLists,
+    cache_sizes: caching::CacheSizes,
     /// The last line of each list of `allow` and `deny` lines whose denials foxy cannot express
     /// ([`Handling::Denials`]).
     last_denials: HashMap<String, SquidLine>,
@@ -60,7 +62,8 @@ pub fn import(content: &str, files: &OriginalFiles, utc: bool) -> ImportDraft {
         files,
         acls: SquidAcls::built_in(utc),
         http_access: Vec::new(),
-        cache_access: Vec::new(),
+        cache_lists: cache_access::CacheLists::default(),
+        cache_sizes: caching::CacheSizes::default(),
         last_denials: HashMap::new(),
         listeners: SquidListeners::default(),
         pools: DelayPools::default(),
@@ -102,17 +105,11 @@ impl SquidImport<'_> {
         self.set_users();
         self.listeners.finish(&mut self.draft, &self.acls);
         self.peers.finish(&mut self.draft, &self.acls);
-        caching::finish(&mut self.draft);
+        self.cache_sizes.finish(&mut self.draft);
         self.last_denials();
         self.serve_rules();
         self.pools.finish(&mut self.draft, &self.acls);
-        if self.cache_access.iter().any(|line| line.denies_names(&self.acls)) {
-            let text = "Squid looks up the names of addresses in URLs, and foxy does not, so foxy \
-                        caches a host of `cache deny` if a URL has its address; a rule with `host = \
-                        [\"0.0.0.0/0\", \"::/0\"]` and `bypass = true` caches no address";
-            self.draft.leave(&Original::file("cached addresses"), ImportReason::Opens(text.into()));
-        }
-        access::add_rules(&mut self.draft, &self.acls, &self.cache_access, AccessPurpose::Cache);
+        self.cache_lists.finish(&mut self.draft, &self.acls);
         self.removed_fields.finish(&mut self.draft);
         self.draft
     }
@@ -224,11 +221,6 @@ impl SquidImport<'_> {
 
     fn http_access(&mut self, line: &SquidLine) -> Result<(), ImportReason> {
         self.http_access.push(access_line(line)?);
-        Ok(())
-    }
-
-    fn cache(&mut self, line: &SquidLine) -> Result<(), ImportReason> {
-        self.cache_access.push(access_line(line)?);
         Ok(())
     }
 

@@ -42,8 +42,8 @@ fn what_squid_denies_is_denied_or_reported() {
         ("http_port 3131 require-proxy-header\n", &[PERMITS_MORE], &[]),
         ("acl d dstdomain .a.test\nhttp_access deny d\n", &[PERMITS_MORE, "addresses: "], &[]),
         ("acl d dstdomain -n .a.test\nhttp_access deny d\n", &["a.test"], &[PERMITS_MORE]),
-        ("acl d dstdomain .a.test\ncache deny d\n", &["cached addresses: ", "a.test"], &[]),
-        ("acl d dstdomain -n .a.test\ncache deny d\n", &["a.test"], &["addresses: "]),
+        ("acl d dstdomain .a.test\nhttp_access deny !d\n", &["a.test"], &[PERMITS_MORE]),
+        ("acl d dstdomain .a.test\nhttp_access allow !d\n", &[PERMITS_MORE, "addresses: "], &[]),
         ("acl d dstdom_regex -n ^ads\\.\nhttp_access deny d\n", &["?ads\\."], &[PERMITS_MORE]),
         ("acl u urlpath_regex \\.(a|b)$\nhttp_access deny u\n", &["(a|b)$)'"], &[PERMITS_MORE]),
         ("acl p method PURGE\nhttp_access allow office p\n", &["`purge-from`"], &[]),
@@ -55,6 +55,68 @@ fn what_squid_denies_is_denied_or_reported() {
         &["name = \"no http_access\"\nthen = { access = \"deny\" }", "denies every request"],
         &["serves clients of all networks"],
     );
+}
+
+#[test]
+fn lists_about_the_cache_are_converted_or_reported() {
+    let bypass = "then = { bypass = true }";
+    let store = "then = { store = false }";
+    for (lines, expected, absent) in [
+        ("cache deny d\n", &["(addresses)", bypass, "a.test"][..], &[PERMITS_MORE][..]),
+        ("cache deny e\n", &["\"b.test\" }\nthen = { bypass = true }"], &["(addresses)"]),
+        ("cache allow !d\ncache deny all\n", &["(addresses)"], &[PERMITS_MORE]),
+        ("store_miss deny e\n", &["b.test\" }\nthen = { store = false }"], &[PERMITS_MORE, bypass]),
+        ("store_miss deny d\n", &["(addresses)", store], &[PERMITS_MORE]),
+        ("store_miss deny office\n", &[bypass, "also answers these"], &[PERMITS_MORE, store]),
+        (
+            "store_miss allow e\nstore_miss deny all\n",
+            &["unless = { host = \"b.test\" }\nthen = { store = false }"],
+            &[PERMITS_MORE],
+        ),
+        ("store_miss allow e\n", &["unless = { host = \"b.test\" }\nthen"], &[PERMITS_MORE]),
+        ("store_miss deny type\n", &[PERMITS_MORE, "`content-type`"], &[store]),
+        ("store_miss allow type\n", &["foxy caches less", store], &[PERMITS_MORE]),
+        ("store_miss allow all\n", &[], &[PERMITS_MORE, store]),
+        ("send_hit deny e\n", &[bypass, "stores none of these"], &[PERMITS_MORE]),
+        ("send_hit deny type\n", &[PERMITS_MORE], &[bypass]),
+        ("store_miss maybe\n", &[PERMITS_MORE], &[]),
+    ] {
+        let acls = "acl office src 10.0.0.0/8\nacl d dstdomain .a.test\nacl e dstdomain -n .b.test\n\
+                    acl type rep_mime_type ^image/\nhttp_access allow office\n";
+        check(&format!("{acls}{lines}"), expected, absent);
+    }
+    let both = "acl e dstdomain -n .b.test\nhttp_access allow localhost\ncache allow all\n\
+                send_hit deny e\n";
+    let text = converted(both, false);
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
+    assert!(at("bypass = true") < at("bypass = false"), "{text}");
+}
+
+#[test]
+fn sizes_of_zero_switch_parts_of_the_cache_off() {
+    let disk = "cache_dir ufs /c 100 16 256\n";
+    let limited = "cache_dir rock /r 100 max-size=32768\n";
+    let no_cache = "name = \"no cache\"\nthen = { bypass = true }";
+    let null = "scheme = \"null\"";
+    for (lines, expected, absent) in [
+        (format!("{disk}maximum_object_size 0 KB\n"), &[null][..], &["store = ", no_cache][..]),
+        (
+            format!("maximum_object_size 0\n{disk}{limited}"),
+            &["store = [\"/r-foxy,size=100M,max-object=32768\"]"],
+            &[null, no_cache],
+        ),
+        ("maximum_object_size_in_memory 0 KB\n".into(), &[null, no_cache], &[]),
+        ("cache_mem 0 MB\n".into(), &[null, no_cache], &[]),
+        (
+            format!("{disk}cache_mem 0 MB\n"),
+            &["copies of stored responses in memory"],
+            &[null, no_cache],
+        ),
+        (format!("{disk}maximum_object_size 500 bytes\n"), &[null, "no size below 1 KiB"], &[]),
+        (format!("{disk}maximum_object_size 4 MB\n"), &["object-limit = \"4M\""], &[null]),
+    ] {
+        check(&format!("http_access allow localhost\n{lines}"), expected, absent);
+    }
 }
 
 #[test]
