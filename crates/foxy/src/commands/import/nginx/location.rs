@@ -8,7 +8,7 @@ use super::expression::PathExpression;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationPath, LocationScope, LocationTables, ServerHosts};
 use super::scope::{beginning, refusal};
-use super::{NginxImport, caching, clients, fields, limits, nginx_time};
+use super::{NginxImport, caching, clients, fields, limits, nginx_time, rewrites};
 use toml::{Table, Value};
 
 /// A location that the import can read.
@@ -30,8 +30,11 @@ impl NginxImport {
         hosts: &'d ServerHosts,
     ) -> LocationTables {
         let mut tables = LocationTables::default();
-        let root = LocationPath::Prefix { prefix: "/", firm: false };
         let answers = server.children().iter().any(clients::answers_all);
+        if !answers {
+            rewrites::add_server_rules(&mut self.draft, server, levels, hosts, &mut tables);
+        }
+        let root = LocationPath::Prefix { prefix: "/", firm: false };
         let mut listed = if answers { Vec::new() } else { self.listed(server) };
         let has_root = listed
             .iter()
@@ -222,6 +225,7 @@ impl NginxImport {
     }
 
     fn add_rules(&mut self, location: &LocationScope<'_>, tables: &mut LocationTables) {
+        rewrites::add_rules(&mut self.draft, location, tables);
         clients::add_rules(&mut self.draft, location, tables);
         limits::add_rules(&mut self.draft, &mut self.rates, location, tables);
         let is_cached = caching::inactive(&self.zones, location).is_some();

@@ -44,6 +44,14 @@ impl<'d> Levels<'d> {
         Self { blocks }
     }
 
+    /// Returns the directives of the location itself. Returns none for the server as a whole.
+    pub fn of_location(&self) -> &'d [NginxDirective] {
+        match self.blocks[..] {
+            [own, _, _, ..] => own,
+            _ => &[],
+        }
+    }
+
     /// Returns the directives with one of these names that are in force. As in nginx, the innermost
     /// block with such a directive hides all outer blocks.
     pub fn all(&self, names: &[&str]) -> Vec<&'d NginxDirective> {

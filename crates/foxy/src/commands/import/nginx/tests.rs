@@ -109,6 +109,20 @@ fn a_location_keeps_its_refusals_and_exceptions_from_the_cache() {
         let cases: Vec<_> = urls.iter().map(|(request, to)| (request.as_str(), *to)).collect();
         check(&content, &cases);
     }
+    let rewritten = "rewrite ^/old/(.*)$ /new/$1 last; rewrite ^/m/ http://b.test/ permanent; \
+                     rewrite /\\d+$ /n break; location /new/ { deny all; } location /k/ { rewrite \
+                     ^/k/a /b break; proxy_pass http://10.0.0.1; }";
+    check(
+        &server(rewritten),
+        &[
+            ("GET http://a.test/old/x", Denied),
+            ("GET http://a.test/m/", Denied),
+            ("GET http://a.test/y/12", Denied),
+            ("GET http://a.test/k/ab", Denied),
+            ("GET http://a.test/k/", Cached),
+            ("GET http://a.test/b/old/x", Cached),
+        ],
+    );
     let limited =
         server("location ~ ^/l { limit_except GET { deny all; } proxy_pass http://10.0.0.1; }");
     check(&limited, &[("DELETE http://a.test/l", Denied), ("DELETE http://a.test/", Cached)]);
@@ -189,7 +203,13 @@ fn a_host_is_served_only_over_its_schemes() {
 }
 
 /// Lines of a server, texts that the result contains, and texts that it does not contain.
-const LINES: [(&str, &[&str], &[&str]); 17] = [
+const LINES: [(&str, &[&str], &[&str]); 19] = [
+    (
+        "rewrite ^/a /b last; rewrite ^/c /d redirect;",
+        &["Not converted", "write `rewrite` of a rule", "foxy sends no redirects; a rule"],
+        &[PERMITS_MORE],
+    ),
+    ("rewrite ^/(?!a) /b last;", &[PERMITS_MORE, "gets the old path"], &[]),
     (
         "location /b { limit_rate 50k; proxy_pass http://10.0.0.1; }",
         &["then = { bandwidth-limit = \"50K/s\" }"],
