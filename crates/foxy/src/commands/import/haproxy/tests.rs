@@ -173,7 +173,8 @@ fn without_an_origin_every_request_is_denied() {
 #[test]
 fn rules_and_origins_with_one_line_get_different_names() {
     let content = "cache c\n  max-age 60\nfrontend f\n  bind :80\n  http-request cache-use c\n  \
-                   http-response cache-store c\n  http-request deny if { path /a } or { path /b }\n  \
+                   http-response cache-store c\n  \
+                   http-request deny if { path /a } or { path /b }\n  \
                    use_backend one if { hdr(host) a } or { hdr(host) b }\n  default_backend two\n\
                    backend one\n  server s 10.0.0.1:80\nbackend two\n  server t 10.0.0.2:80\n";
     let (toml, report) = converted(content);

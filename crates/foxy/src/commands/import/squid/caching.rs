@@ -97,9 +97,9 @@ pub struct CacheSizes {
 }
 
 impl CacheSizes {
-    /// Without `cache_dir`, Squid caches only in memory, so this function gives foxy no store. Squid
-    /// also removes `Set-Cookie` from a stored response. foxy must not send a client the cookie of
-    /// another client, so foxy stores no response with `Set-Cookie`.
+    /// Without `cache_dir`, Squid caches only in memory, so this function gives foxy no store.
+    /// Squid also removes `Set-Cookie` from a stored response. foxy must not send a client the
+    /// cookie of another client, so foxy stores no response with `Set-Cookie`.
     pub fn finish(&self, draft: &mut ImportDraft) {
         if self.disk_off.is_some() {
             let has_limit =

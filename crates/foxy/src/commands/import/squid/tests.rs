@@ -81,8 +81,9 @@ fn lists_about_the_cache_are_converted_or_reported() {
         ("send_hit deny type\n", &[PERMITS_MORE], &[bypass]),
         ("store_miss maybe\n", &[PERMITS_MORE], &[]),
     ] {
-        let acls = "acl office src 10.0.0.0/8\nacl d dstdomain .a.test\nacl e dstdomain -n .b.test\n\
-                    acl type rep_mime_type ^image/\nhttp_access allow office\n";
+        let acls = "acl office src 10.0.0.0/8\nacl d dstdomain .a.test\n\
+                    acl e dstdomain -n .b.test\nacl type rep_mime_type ^image/\n\
+                    http_access allow office\n";
         check(&format!("{acls}{lines}"), expected, absent);
     }
     let both = "acl e dstdomain -n .b.test\nhttp_access allow localhost\ncache allow all\n\
