@@ -19,7 +19,7 @@ mod ufs;
 
 pub use policy::{POLICIES, Policy, PolicyName, PolicySettings, UnknownPolicy};
 pub use scheme_name::{SchemeName, UnknownScheme};
-pub use settings::{SchemeSettings, SchemeSettingsError, UfsMapping, UfsReclaim};
+pub use settings::{AufsWrites, SchemeSettings, SchemeSettingsError, UfsMapping, UfsReclaim};
 pub use slotted::{BufferChoice, locality_buffers};
 pub use table::{PreferredDevice, SCHEMES, SchemeRow};
 pub use tuning::{TUNING, TuningRow};

@@ -34,6 +34,17 @@ pub enum UfsReclaim {
     EverySecond,
 }
 
+/// Decides who writes and closes files in the storage scheme `aufs` on a modelled disk. On a real
+/// disk, threads always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AufsWrites {
+    /// The threads write and close files.
+    #[default]
+    Threads,
+    /// The proxy writes and closes files itself, and waits for it, as Squid 2.5 does.
+    Proxy,
+}
+
 /// Settings of a storage scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
@@ -45,6 +56,11 @@ pub struct SchemeSettings {
     pub ufs_mapping: UfsMapping,
     /// When the storage scheme `ufs` evicts records.
     pub ufs_reclaim: UfsReclaim,
+    /// Maximum number of bytes of one read or write of a record's file in the storage scheme `ufs`.
+    /// Squid reads and writes pieces of 4 KiB. 0 means the whole file.
+    pub ufs_piece: usize,
+    /// Who writes and closes files in the storage scheme `aufs`.
+    pub aufs_writes: AufsWrites,
     /// Number of disk operations in flight at which the storage scheme `aufs` refuses gets and puts
     /// as busy.
     pub aufs_queue: usize,
@@ -111,6 +127,8 @@ impl From<StoreSettings> for SchemeSettings {
             policy: PolicyName::default(),
             ufs_mapping: UfsMapping::default(),
             ufs_reclaim: UfsReclaim::default(),
+            ufs_piece: 0,
+            aufs_writes: AufsWrites::default(),
             aufs_queue: 80,
             diskd_q1: 64,
             buddy_threshold: 256,

@@ -1,7 +1,7 @@
 //! The table of storage scheme settings that experiments vary by name, as `NAME=VALUE`. A row
 //! contains the name, the accepted values, and the effect on [`SchemeSettings`].
 
-use crate::settings::{SchemeSettings, UfsMapping};
+use crate::settings::{AufsWrites, SchemeSettings, UfsMapping};
 use crate::slotted::BufferChoice;
 use foxy_base::ByteSize;
 use std::ops::RangeInclusive;
@@ -29,6 +29,15 @@ pub const TUNING: &[TuningRow] = &[
         values: "1 to 1000000 [80]",
         summary: "aufs: operations in flight at which it opens no more files",
         set: |settings, text| put(&mut settings.aufs_queue, number(text, 1..=1_000_000)),
+    },
+    TuningRow {
+        name: "aufs-writes",
+        values: "threads, proxy [threads]",
+        summary: "aufs on a modelled disk: who writes and closes files; Squid 2.5: proxy",
+        set: |settings, text| {
+            let choices = [("threads", AufsWrites::Threads), ("proxy", AufsWrites::Proxy)];
+            put(&mut settings.aufs_writes, word(text, choices))
+        },
     },
     TuningRow {
         name: "buddy-threshold",
@@ -91,6 +100,15 @@ pub const TUNING: &[TuningRow] = &[
             put(&mut settings.ufs_mapping, word(text, choices))
         },
     },
+    TuningRow {
+        name: "ufs-piece",
+        values: "0, or 4K to 1M in steps of 4K [0]",
+        summary: "ufs, aufs, diskd: most bytes of one read or write; 0: whole file; Squid: 4K",
+        set: |settings, text| {
+            let pieces = size(text, 1 << 20).filter(|size| size.is_multiple_of(4096));
+            put(&mut settings.ufs_piece, pieces)
+        },
+    },
 ];
 
 impl SchemeSettings {
@@ -140,6 +158,8 @@ mod tests {
             "read-batch=20",
             "read-patience=100",
             "prefetch=64K",
+            "ufs-piece=4K",
+            "aufs-writes=proxy",
         ] {
             assert_eq!(settings.tune(text), Ok(()), "{text}");
         }
@@ -147,6 +167,7 @@ mod tests {
         assert_eq!(settings.locality_choice, BufferChoice::Fullest);
         assert_eq!((settings.read_batch, settings.read_patience.as_millis()), (20, 100));
         assert_eq!(settings.prefetch, 64 << 10);
+        assert_eq!((settings.ufs_piece, settings.aufs_writes), (4096, AufsWrites::Proxy));
     }
 
     #[test]
@@ -154,7 +175,13 @@ mod tests {
         let mut settings = SchemeSettings::with_size(1 << 30);
         let unknown = settings.tune("batch=5").expect_err("unknown");
         assert!(unknown.contains("read-batch"), "{unknown}");
-        for text in ["read-batch", "read-batch=0", "read-batch=many", "locality-choice=best"] {
+        for text in [
+            "read-batch",
+            "read-batch=0",
+            "read-batch=many",
+            "locality-choice=best",
+            "ufs-piece=6000",
+        ] {
             let refused = settings.tune(text).expect_err(text);
             assert!(refused.contains("accepts"), "{refused}");
         }

@@ -49,6 +49,10 @@ pub(super) struct Fill {
     sequence: u64,
     file: FileId,
     location: FileLocation,
+    /// Number of bytes of the file that are written, or that a write in progress contains.
+    written: usize,
+    /// The content of the file, if the file is written in several pieces.
+    content: Option<IoBuffer>,
     /// Number of parent directories that were created because they were missing. `None` before the
     /// first attempt to create the file.
     directories_made: Option<usize>,
@@ -150,6 +154,8 @@ impl Ufs {
                         sequence,
                         file,
                         location,
+                        written: 0,
+                        content: None,
                         directories_made: None,
                     },
                     out,
@@ -196,11 +202,14 @@ impl Ufs {
                     &fill.record,
                     &self.secret,
                 );
-                self.submit(
-                    IoOp::Write { file: fill.file, offset: 0, buffer },
-                    UfsJob::FillWrite(fill),
-                    out,
-                );
+                let is_whole = self.piece(buffer.len()) == buffer.len();
+                if is_whole {
+                    fill.written = buffer.len();
+                    let write = IoOp::Write { file: fill.file, offset: 0, buffer };
+                    return self.submit(write, UfsJob::FillWrite(fill), out);
+                }
+                fill.content = Some(buffer);
+                self.write_piece(fill, out);
             }
             Err(IoError::NotFound) if fill.directories_made.is_none() => {
                 fill.directories_made = Some(0);
@@ -211,6 +220,17 @@ impl Ufs {
                 self.fill_failed(&fill, error, out);
             }
         }
+    }
+
+    /// Writes the next piece of a file that is written in several pieces.
+    fn write_piece(&mut self, mut fill: Fill, out: &mut Outbox) {
+        let rest =
+            fill.content.as_ref().map_or(&[][..], |content| &content.as_ref()[fill.written..]);
+        let buffer = IoBuffer::copy_of(&rest[..self.piece(rest.len())]);
+        let offset = fill.written as u64;
+        fill.written += buffer.len();
+        let write = IoOp::Write { file: fill.file, offset, buffer };
+        self.submit(write, UfsJob::FillWrite(fill), out);
     }
 
     /// Creates the next parent directory. After the last directory, tries again to create the file.
@@ -238,12 +258,18 @@ impl Ufs {
     }
 
     pub(super) fn fill_written(&mut self, fill: Fill, done: &IoDone, out: &mut Outbox) {
+        let asked = done.buffer.as_ref().map_or(0, |buffer| buffer.len());
+        let failure = match done.result {
+            Ok(IoOutput::Moved { count }) if count == asked => None,
+            Err(error) => Some(error),
+            Ok(_) => Some(IoError::Device),
+        };
+        if failure.is_none() && fill.written < file_bytes(fill.record.len()) {
+            return self.write_piece(fill, out);
+        }
         self.close_file(fill.file, out);
-        let whole = file_bytes(fill.record.len());
-        match done.result {
-            Ok(IoOutput::Moved { count }) if count == whole => {}
-            Err(error) => return self.fill_failed(&fill, error, out),
-            Ok(_) => return self.fill_failed(&fill, IoError::Device, out),
+        if let Some(error) = failure {
+            return self.fill_failed(&fill, error, out);
         }
         self.waiting_bytes -= file_bytes(fill.record.len());
         if let Some(old) = self.index.find(fill.key) {

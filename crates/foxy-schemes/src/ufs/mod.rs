@@ -304,6 +304,8 @@ struct Get {
     sequence: u64,
     content: u32,
     file: FileId,
+    /// The beginning of the file, if the file is read in several pieces.
+    read: Vec<u8>,
 }
 
 impl Ufs {
@@ -319,7 +321,7 @@ impl Ufs {
         self.index.touch(number);
         let FileRecord { sequence, place, content, .. } = self.index.slot(number).record;
         let file = self.take_file();
-        let get = Get { ticket, key, number, sequence, content, file };
+        let get = Get { ticket, key, number, sequence, content, file, read: Vec::new() };
         self.submit(
             IoOp::Open { file, path: self.mapping.location(number, place).path() },
             UfsJob::GetOpen(get),
@@ -332,19 +334,39 @@ impl Ufs {
             self.files.push(get.file.0);
             return self.miss(&get, AbsentReason::DeviceFailed(error), out);
         }
-        let buffer = IoBuffer::zeroed(file_bytes(get.content as usize));
-        self.submit(IoOp::Read { file: get.file, offset: 0, buffer }, UfsJob::GetRead(get), out);
+        self.read_piece(get, out);
     }
 
-    fn get_read(&mut self, get: Get, done: IoDone, out: &mut Outbox) {
-        self.close_file(get.file, out);
-        let buffer = match (done.result, done.buffer) {
+    /// Returns the number of bytes of the next read or write, if `rest` bytes of the file remain.
+    fn piece(&self, rest: usize) -> usize {
+        if self.settings.ufs_piece == 0 { rest } else { rest.min(self.settings.ufs_piece) }
+    }
+
+    fn read_piece(&mut self, get: Get, out: &mut Outbox) {
+        let (file, offset) = (get.file, get.read.len());
+        let buffer = IoBuffer::zeroed(self.piece(file_bytes(get.content as usize) - offset));
+        let read = IoOp::Read { file, offset: offset as u64, buffer };
+        self.submit(read, UfsJob::GetRead(get), out);
+    }
+
+    fn get_read(&mut self, mut get: Get, done: IoDone, out: &mut Outbox) {
+        let mut buffer = match (done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if count == buffer.len() => buffer,
             (result, _) => {
+                self.close_file(get.file, out);
                 let error = result.err().unwrap_or(IoError::Device);
                 return self.miss(&get, AbsentReason::DeviceFailed(error), out);
             }
         };
+        let whole = file_bytes(get.content as usize);
+        if buffer.len() < whole {
+            get.read.extend_from_slice(buffer.as_ref());
+            if get.read.len() < whole {
+                return self.read_piece(get, out);
+            }
+            buffer = IoBuffer::copy_of(&get.read);
+        }
+        self.close_file(get.file, out);
         match record::decode(buffer, 0, get.key, get.sequence, &self.secret) {
             Ok(record) => {
                 self.gets -= 1;

@@ -162,7 +162,7 @@ pub fn run(
     let mut disks = Mechanical::new(profile, trial.spindles, trial.seed);
     disks.keep_records(if probe.follows_requests { 1 << 20 } else { 0 });
     let setup = trial.setup(operations)?;
-    let device = Crew::new(disks, setup.scheme);
+    let device = Crew::new(disks, setup.scheme, setup.settings.aufs_writes);
     runs::fits(&setup, &profile)?;
     let observer = Observer::default();
     let mut drive = Drive::start(setup, device, VirtualTime::default(), observer.clone())

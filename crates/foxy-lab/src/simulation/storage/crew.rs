@@ -5,7 +5,7 @@
 
 use foxy_base::Instant;
 use foxy_device::{Device, IoDone, IoId, IoOp, Mechanical};
-use foxy_schemes::{PreferredDevice, SchemeName};
+use foxy_schemes::{AufsWrites, PreferredDevice, SchemeName};
 use std::collections::{HashMap, VecDeque};
 
 /// The number of threads of the storage scheme `aufs` for all disks, as in *Squid: The Definitive
@@ -47,16 +47,48 @@ pub struct Crew {
     queues: HashMap<usize, WorkQueue>,
     /// The queue to which each operation in progress belongs.
     queue_of: HashMap<IoId, usize>,
+    writes: AufsWrites,
+    /// The operation for which the proxy itself waits. Until it ends, the proxy neither submits an
+    /// operation nor sees the end of another operation.
+    proxy_waits: Option<IoId>,
+    /// What the storage scheme submitted while the proxy waits.
+    held_back: VecDeque<(IoId, IoOp)>,
+    /// What ended while the proxy waits.
+    unseen: Vec<IoDone>,
 }
 
 impl Crew {
-    pub fn new(disks: Mechanical, scheme: SchemeName) -> Self {
+    pub fn new(disks: Mechanical, scheme: SchemeName, writes: AufsWrites) -> Self {
         let workers = match scheme.row().device {
             PreferredDevice::Threads => Workers::Threads,
             PreferredDevice::Helper => Workers::Helpers,
             PreferredDevice::Any | PreferredDevice::Blocking => Workers::Caller,
         };
-        Self { disks, workers, queues: HashMap::new(), queue_of: HashMap::new() }
+        Self {
+            disks,
+            workers,
+            queues: HashMap::new(),
+            queue_of: HashMap::new(),
+            writes,
+            proxy_waits: None,
+            held_back: VecDeque::new(),
+            unseen: Vec::new(),
+        }
+    }
+
+    fn is_of_proxy(&self, op: &IoOp) -> bool {
+        self.workers == Workers::Threads
+            && self.writes == AufsWrites::Proxy
+            && matches!(op, IoOp::Write { .. } | IoOp::Close { .. })
+    }
+
+    /// Submits what was held back, until the proxy waits again.
+    fn submit_held_back(&mut self, now: Instant) {
+        while self.proxy_waits.is_none()
+            && let Some((id, op)) = self.held_back.pop_front()
+        {
+            self.submit(id, op, now);
+        }
     }
 
     pub const fn disks(&mut self) -> &mut Mechanical {
@@ -79,6 +111,13 @@ impl Crew {
 
 impl Device for Crew {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        if self.proxy_waits.is_some() {
+            return self.held_back.push_back((id, op));
+        }
+        if self.is_of_proxy(&op) {
+            self.proxy_waits = Some(id);
+            return self.disks.submit(id, op, now);
+        }
         let number = match self.workers {
             Workers::Caller => return self.disks.submit(id, op, now),
             Workers::Threads => 0,
@@ -90,16 +129,24 @@ impl Device for Crew {
 
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
         loop {
-            let before = done.len();
-            self.disks.reap(now, done);
-            if done.len() == before {
+            let mut ended = Vec::new();
+            self.disks.reap(now, &mut ended);
+            if ended.is_empty() {
                 return;
             }
-            for finished in &done[before..] {
+            for finished in &ended {
+                if self.proxy_waits == Some(finished.id) {
+                    self.proxy_waits = None;
+                }
                 if let Some(number) = self.queue_of.remove(&finished.id) {
                     self.queues.entry(number).or_default().in_service -= 1;
                     self.start(number, now);
                 }
+            }
+            self.unseen.append(&mut ended);
+            if self.proxy_waits.is_none() {
+                done.append(&mut self.unseen);
+                self.submit_held_back(now);
             }
         }
     }
@@ -110,7 +157,7 @@ impl Device for Crew {
 
     fn in_flight(&self) -> usize {
         let waiting: usize = self.queues.values().map(|queue| queue.waiting.len()).sum();
-        self.disks.in_flight() + waiting
+        self.disks.in_flight() + waiting + self.held_back.len() + self.unseen.len()
     }
 }
 

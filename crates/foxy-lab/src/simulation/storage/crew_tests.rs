@@ -31,11 +31,18 @@ fn operations() -> Operations {
 
 /// Returns the seconds of virtual time that a storage scheme needs on `disks` disks.
 fn seconds(scheme: &str, disks: usize) -> f64 {
+    seconds_with(scheme, disks, AufsWrites::Threads)
+}
+
+fn seconds_with(scheme: &str, disks: usize, writes: AufsWrites) -> f64 {
     let (scheme, operations) = (scheme.parse().expect("a scheme"), operations());
     let mut plan = SimulationPlan::of(scheme, 1);
     plan.scheme_settings.ufs_mapping = UfsMapping::RoundRobin;
     let setup = runs::setup(&plan, requests_at_once(scheme), &operations).expect("fits");
-    let device = Crew::new(Mechanical::new(DiskProfile::st15150w(), disks, 1), scheme);
+    let mut profile = DiskProfile::st15150w();
+    // Every write waits for its disk, so that it matters who waits.
+    profile.system.write_behind = 0;
+    let device = Crew::new(Mechanical::new(profile, disks, 1), scheme, writes);
     let mut drive =
         Drive::start(setup, device, VirtualTime::default(), Observer::default()).expect("opens");
     for &operation in &operations.list {
@@ -58,4 +65,13 @@ fn each_disk_has_a_helper_and_a_scheme_that_waits_uses_one_disk_at_a_time() {
     let [ufs, diskd, aufs] = ["ufs", "diskd", "aufs"].map(|scheme| seconds(scheme, 3));
     assert!(ufs > diskd * 2.0, "{ufs} s against {diskd} s");
     assert!(diskd > aufs, "{diskd} s against {aufs} s");
+}
+
+#[test]
+fn a_proxy_that_writes_itself_waits_for_each_write_while_its_threads_read() {
+    let [threads, proxy] =
+        [AufsWrites::Threads, AufsWrites::Proxy].map(|writes| seconds_with("aufs", 3, writes));
+    assert!(proxy > threads * 1.2, "{proxy} s against {threads} s");
+    let ufs = seconds_with("ufs", 3, AufsWrites::Proxy);
+    assert!(ufs > proxy, "ufs waits for reads too: {ufs} s against {proxy} s");
 }

@@ -176,7 +176,8 @@ pub fn run_at_once(
         }
         Place::Model(profile) => {
             fits(&setup, &profile)?;
-            let device = Crew::new(Mechanical::new(*profile, 1, plan.seed), plan.scheme);
+            let disks = Mechanical::new(*profile, 1, plan.seed);
+            let device = Crew::new(disks, plan.scheme, plan.scheme_settings.aufs_writes);
             let (mut result, mut device) =
                 drive(setup, list, device, VirtualTime::default(), watch)?.finish();
             let end = device.disks().settle(Instant::ZERO).since(Instant::ZERO);
