@@ -58,8 +58,11 @@ shutdown_lifetime 1 seconds
         origin.port()
     );
     let limits = description.papers.iter().flat_map(|_| LIMITS);
+    // Squid names its shared memory after the service name (`-n`). With the default name, two
+    // Squids that start at the same time refuse each other.
+    let name = format!("foxy{}", listen.port());
     let arguments = |more: &[&str]| {
-        let all = ["-N"].into_iter().chain(more.iter().copied());
+        let all = ["-N", "-n", &name].into_iter().chain(more.iter().copied());
         all.map(str::to_owned).chain(["-f".to_owned(), description.path("squid.conf")]).collect()
     };
     Plan {
