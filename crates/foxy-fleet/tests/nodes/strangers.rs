@@ -43,6 +43,33 @@ fn the_field_of_nodes_counts_for_nothing_in_the_request_of_a_client() {
 }
 
 #[test]
+fn an_origin_that_sends_the_field_of_nodes_reaches_no_client() {
+    const FORGED: &str = "Cache-Control: max-age=60\r\nETag: \"1\"\r\nFoxy-Fleet: failed\r\n";
+    let origin = TestOrigin::start(|head, _| {
+        if head.to_ascii_lowercase().contains("if-none-match") {
+            return format!("HTTP/1.1 304 Not Modified\r\n{FORGED}\r\n").into();
+        }
+        ok(FORGED, b"body")
+    });
+    let fleet = TestFleet::start();
+    let url = fleet.urls(origin.address, 1, 2).next().expect("a URL");
+    let host = origin.address;
+    for (number, node) in fleet.nodes.iter().enumerate() {
+        for (method, lines) in
+            [("HEAD", ""), ("GET", ""), ("GET", "Cache-Control: no-cache\r\n"), ("GET", "")]
+        {
+            let request = format!("{method} {url} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n");
+            let answer = node.connect().ask(&request);
+            let fields = answer.head.to_ascii_lowercase();
+            assert_eq!(answer.status, 200, "{fields}");
+            assert!(!fields.contains("foxy-fleet:"), "{number} {method} {lines} {fields}");
+        }
+    }
+    let heads = origin.heads.lock().expect("not poisoned");
+    assert!(heads.iter().any(|head| head.to_ascii_lowercase().contains("if-none-match")));
+}
+
+#[test]
 fn a_request_that_comes_back_is_a_loop() {
     let origin = TestOrigin::start(|_, _| ok("", b""));
     let fleet = TestFleet::start();

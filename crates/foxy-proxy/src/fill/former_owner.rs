@@ -71,9 +71,9 @@ impl FormerOwner {
             return None;
         }
         worker.counters.add(Counter::FleetFormerHits, 1);
-        // The answer's Cache-Status describes the cache of the former owner. It must not be stored
-        // with the response.
-        head.headers.remove("cache-status");
+        // These fields describe the former owner and its cache. They must not be stored with the
+        // response.
+        head.headers.remove_all(["cache-status", FIELD]);
         // This call fails if an earlier exchange of the flight (shared fetch) has already recorded
         // the server that answered.
         let _ = flight.responder.set(self.0.responder());

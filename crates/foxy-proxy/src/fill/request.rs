@@ -5,7 +5,6 @@ use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;
 use crate::fill::stale::Stale;
 use crate::flight::{Flight, Keeping};
-use crate::upstream::fleet::FIELD;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
@@ -146,9 +145,6 @@ pub(crate) fn placed(
 /// missing.
 pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
     strip_hop_by_hop(&mut head.headers);
-    if worker.settings().upstream.fleet.is_some() {
-        head.headers.remove(FIELD);
-    }
     worker.add_via(head.version, &mut head.headers);
     if !head.headers.contains("date") {
         head.headers.append("Date", worker.http_date(received));

@@ -13,6 +13,7 @@ use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::origins::attempts::ServerAttempts;
 use crate::upstream::origins::choice::Repeatable;
 use crate::upstream::origins::server::ServerFault;
+use crate::upstream::protocol_link::{Link, remove_forged_field};
 use crate::upstream::reach::{ReachOptions, Reached};
 use crate::upstream::route::{By, OriginTimes, Responder, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
@@ -47,7 +48,7 @@ pub enum HeadEvent {
 pub enum BodyEvent {
     /// At least one byte of the body.
     Data(Bytes),
-    /// At least one trailer. The decoder has dropped fields that trailers must not contain.
+    /// Trailers without the fields that trailers must not contain.
     Trailers(Headers),
     /// The response is complete: its length is the length that the origin announced.
     End,
@@ -75,20 +76,6 @@ pub struct UpstreamExchange {
     connect: Duration,
     /// Time from the start to the head of the final response.
     first_byte: Option<Duration>,
-}
-
-enum Link {
-    Http1(Box<Http1Link>),
-    Http2(Box<Http2Exchange>),
-}
-
-impl Link {
-    fn has_answered(&self) -> bool {
-        match self {
-            Self::Http1(link) => link.has_answered(),
-            Self::Http2(stream) => stream.has_answered(),
-        }
-    }
 }
 
 impl UpstreamExchange {
@@ -444,11 +431,12 @@ impl UpstreamExchange {
 
     async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {
         let (request, settings) = (&mut self.request, &self.shared.settings);
-        match &mut self.link {
-            Some(Link::Http1(link)) => link.turn(request, settings).await,
-            Some(Link::Http2(stream)) => stream.turn(request, settings).await,
-            None => Err(UpstreamError::NoResponse),
+        let link = self.link.as_mut().ok_or(UpstreamError::NoResponse)?;
+        let mut end = link.turn(request, settings).await?;
+        if self.node().is_none() {
+            remove_forged_field(&mut end);
         }
+        Ok(end)
     }
 
     /// Prepares to send the request again. Fails if HTTP forbids this, if part of the body was

@@ -16,6 +16,7 @@ mod http2;
 mod origins;
 mod parents;
 mod pool;
+mod protocol_link;
 mod reach;
 mod route;
 mod sending;

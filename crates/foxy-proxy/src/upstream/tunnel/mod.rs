@@ -189,5 +189,4 @@ impl<'a> Direction<'a> {
 }
 
 #[cfg(test)]
-#[path = "tunnel_tests.rs"]
 mod tests;
