@@ -66,7 +66,7 @@ impl FormerOwner {
         let (mut head, length) = timeout(PATIENCE, self.head()).await.ok()??;
         let told = Told::read(&head.headers)?;
         let may_copy = worker.shared.purges.book.followed().may_copy(told.applied);
-        let is_usable = !told.is_busy && !told.has_failed && may_copy;
+        let is_usable = !told.is_busy && told.error.is_none() && may_copy;
         if !is_usable || OwnersState::of(&head) != OwnersState::Fresh {
             return None;
         }

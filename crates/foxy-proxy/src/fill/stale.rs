@@ -69,7 +69,9 @@ impl Stale {
     }
 }
 
-fn hit_after(
+/// Decides whether a stored response may answer `request` because the origin failed. `status` is
+/// the status of the failure, or `None` if the origin did not answer.
+pub(crate) fn hit_after(
     stored: &Stored,
     status: Option<u16>,
     request: &Headers,

@@ -5,21 +5,24 @@
 
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::Found;
+use crate::cache::{Found, Stored};
 use crate::core::{Counter, ForwardReason};
 use crate::fill::outgoing;
 use crate::fill::request::{OriginHead, Times, known_length};
+use crate::fill::stale::hit_after;
 use crate::fill::supersede::forget_replaced_by_node;
 use crate::fill::tee::Tee;
 use crate::lookup::Lookup;
+use crate::lookup::serve_stored::serve_or_make_up;
 use crate::request::exchange::FleetRole;
 use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
 use crate::upstream::fleet::owners_state::OwnersState;
-use crate::upstream::fleet::{ChosenNode, FIELD, SECOND, STORED, Told};
+use crate::upstream::fleet::{ChosenNode, ErrorCause, FIELD, SECOND, STORED, Told};
 use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, ResponseHead, strip_hop_by_hop};
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -91,10 +94,19 @@ pub(crate) async fn answer(
     let has_tried = !asking.tried.is_empty();
     match answer {
         Some(answer) => {
-            if let Lookup::Miss { found: Found::Response(stored, key), .. } = looked {
-                let (base, watch) = (&wanted.key, transaction.watch());
-                let status = answer.head.status;
-                forget_replaced_by_node(worker, (base, key), stored, &watch, status).await;
+            let has_failed = answer.told.error.is_some();
+            match looked {
+                Lookup::Miss { found: Found::Response(stored, _), .. } if has_failed => {
+                    if let Some(answered) = stand_in(transaction, stored).await? {
+                        return Ok(Some(answered));
+                    }
+                }
+                Lookup::Miss { found: Found::Response(stored, key), .. } => {
+                    let (base, watch) = (&wanted.key, transaction.watch());
+                    let status = answer.head.status;
+                    forget_replaced_by_node(worker, (base, key), stored, &watch, status).await;
+                }
+                _ => {}
             }
             send(transaction, answer, reason).await.map(Some)
         }
@@ -103,6 +115,19 @@ pub(crate) async fn answer(
             Ok(None)
         }
     }
+}
+
+/// Answers with this node's stale response instead of the origin's failure, which another node has
+/// reported, if the caching rules permit it.
+async fn stand_in(
+    transaction: &mut Transaction<'_, '_>,
+    stored: &Arc<Stored>,
+) -> Result<Option<Answered>, Aborted> {
+    let now = clock::steady();
+    let hit = hit_after(stored, None, &transaction.wanted.head.headers, now);
+    let Some(hit) = hit else { return Ok(None) };
+    let looked = transaction.looked;
+    Box::pin(serve_or_make_up(transaction, Arc::clone(stored), looked, hit, now)).await
 }
 
 /// One request's attempts to get an answer from another node.
@@ -231,7 +256,7 @@ impl Asking<'_, '_, '_> {
         let is_second = self.tried.first() != Some(&asked.number);
         let (exchange, times) = (asked.exchange, Times::until_now(asked.requested));
         let answer = NodeAnswer { exchange, head, length, told, times, is_second };
-        (!told.has_failed).then_some(answer)
+        (told.error != Some(ErrorCause::Node)).then_some(answer)
     }
 }
 
@@ -272,7 +297,9 @@ async fn send(
         head.headers.remove("content-length");
     }
     let hot_rate = worker.settings().upstream.fleet.as_ref().map(|link| link.fleet.hot_rate());
-    let is_hot = hot_rate.is_some_and(|rate| told.rate >= rate) && state != OwnersState::Stale;
+    let is_hot = hot_rate.is_some_and(|rate| told.rate >= rate)
+        && state != OwnersState::Stale
+        && told.error.is_none();
     let origin = OriginHead { head, length: known_length(length), times };
     let watch = is_hot.then(|| transaction.watch());
     let may_copy = |_: &_| worker.shared.purges.book.followed().may_copy(told.applied);

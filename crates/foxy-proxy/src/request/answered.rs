@@ -5,7 +5,6 @@ use crate::core::client_limits::Pace;
 use crate::core::rules::AppliedRules;
 use crate::request::access::MediaType;
 use crate::request::cache_status::{CacheStatus, NamedStatus};
-use crate::request::reason::ErrorReason;
 use crate::upstream::Responder;
 use crate::upstream::fleet::Told;
 use bytes::Bytes;
@@ -152,12 +151,13 @@ impl Progress {
     }
 
     /// Returns the facts that an answer with this outcome tells the node of the fleet that sent the
-    /// request. Returns `None` if the client is no node. If these facts report an error, the other
-    /// node asks a third node or fetches the response itself.
+    /// request. Returns `None` if the client is no node.
     pub(crate) fn told(&self, outcome: CacheStatus) -> Option<Told> {
-        let is_error =
-            matches!(outcome, CacheStatus::Error(reason) if reason != ErrorReason::OnlyIfCached);
-        self.told.get().map(|told| Told { has_failed: is_error, ..told })
+        let error = match outcome {
+            CacheStatus::Error(reason) => reason.cause_at_node(),
+            _ => None,
+        };
+        self.told.get().map(|told| Told { error, ..told })
     }
 
     /// Records the server and the parent proxy that answered.

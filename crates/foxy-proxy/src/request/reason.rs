@@ -2,6 +2,7 @@
 
 use crate::cache::purge::NotPurged;
 use crate::core::places::NoPlace;
+use crate::upstream::fleet::ErrorCause;
 use crate::upstream::{ConnectError, DestinationRefusal, NoOrigin, UpstreamError};
 use foxy_http::DecodeError;
 use std::time::Duration;
@@ -240,6 +241,16 @@ impl ErrorReason {
         )
     }
 
+    /// Returns the cause of the error, if a node of the fleet answers another node with it. Returns
+    /// `None` if the node has only looked in its cache, as the other node asked.
+    pub(crate) const fn cause_at_node(self) -> Option<ErrorCause> {
+        match self {
+            Self::OnlyIfCached => None,
+            Self::Upstream(error) if error.is_for_every_node() => Some(ErrorCause::Origin),
+            _ => Some(ErrorCause::Node),
+        }
+    }
+
     /// Returns why the destination policy forbids a connection to the origin, if this is the
     /// reason.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
@@ -273,6 +284,26 @@ impl From<NoPlace> for ErrorReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upstream::{Http2Error, ResolveError};
+
+    #[test]
+    fn another_node_may_answer_only_if_this_node_is_the_cause() {
+        use ErrorReason::Upstream;
+        use UpstreamError::Connect;
+        for (reason, cause) in [
+            (Upstream(Connect(ConnectError::ConnectionRefused)), Some(ErrorCause::Origin)),
+            (Upstream(Connect(ResolveError::NoSuchHost.into())), Some(ErrorCause::Origin)),
+            (Upstream(UpstreamError::HeadTimeout), Some(ErrorCause::Origin)),
+            (Upstream(Connect(ConnectError::OutOfResources)), Some(ErrorCause::Node)),
+            (Upstream(Connect(ResolveError::TooManyLookups.into())), Some(ErrorCause::Node)),
+            (Upstream(Connect(DestinationRefusal::Loopback.into())), Some(ErrorCause::Node)),
+            (Upstream(Http2Error::Crowded.into()), Some(ErrorCause::Node)),
+            (ErrorReason::CertificateUntrusted, Some(ErrorCause::Node)),
+            (ErrorReason::OnlyIfCached, None),
+        ] {
+            assert_eq!(reason.cause_at_node(), cause, "{reason:?}");
+        }
+    }
 
     #[test]
     fn every_reason_of_our_own_is_in_the_documentation_with_its_status() {

@@ -278,6 +278,21 @@ impl UpstreamError {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)
     }
 
+    /// Returns true if every node of the fleet would probably fail like this node: the origin, the
+    /// network or the name servers failed. Returns false if this node's own limits or destination
+    /// policy forbid the request.
+    pub(crate) const fn is_for_every_node(self) -> bool {
+        use ResolveError::{TooManyLookups, TooManyOfClient};
+        self.is_the_origins()
+            && !matches!(
+                self,
+                Self::Connect(
+                    ConnectError::OutOfResources
+                        | ConnectError::Resolve(TooManyLookups | TooManyOfClient)
+                ) | Self::Http2(Http2Error::Crowded)
+            )
+    }
+
     fn report(self) -> Report {
         match self {
             Self::Connect(error) => error.report(),

@@ -77,8 +77,8 @@ pub struct Told {
     pub rate: u32,
     /// True if the node refuses the request, because it has too many requests in progress.
     pub is_busy: bool,
-    /// True if the answer is an error of the node itself.
-    pub has_failed: bool,
+    /// The cause of the error, if the answer is an error that the node made itself.
+    pub error: Option<ErrorCause>,
     /// A hash of the settings that must be equal on all nodes. Only answers to pings have it.
     pub settings: Option<u64>,
     /// The share of its keys that the node accepts now. Only answers to pings have it.
@@ -86,6 +86,29 @@ pub struct Told {
     /// Position in the fleet's purge log. The node had applied all purges up to this position
     /// before its look-up. Only nodes with `fleet.engine` send it.
     pub applied: Option<LogPlace>,
+}
+
+/// The cause of an error that a node answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCause {
+    /// The origin gave the node no response. The client receives this error, because another node
+    /// would only burden the origin with the same request.
+    Origin,
+    /// The node itself cannot answer, but another node may.
+    Node,
+}
+
+impl ErrorCause {
+    const ALL: [Self; 2] = [Self::Origin, Self::Node];
+
+    /// Returns the word in the field for this cause. Nodes of earlier versions send and understand
+    /// only `failed`.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Origin => "origin-failed",
+            Self::Node => "failed",
+        }
+    }
 }
 
 /// The share of its keys that a node accepts. A node that joins the fleet accepts more and more of
@@ -111,10 +134,12 @@ impl Default for Standing {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, rate, is_busy, has_failed, settings, standing, applied } = self;
+        let Self { load, rate, is_busy, error, settings, standing, applied } = self;
         write!(f, "load={load}, rate={rate}")?;
         f.write_str(if *is_busy { ", busy" } else { "" })?;
-        f.write_str(if *has_failed { ", failed" } else { "" })?;
+        if let Some(cause) = error {
+            write!(f, ", {}", cause.word())?;
+        }
         f.write_str(if standing.is_leaving { ", leaving" } else { "" })?;
         if standing.part != Standing::WHOLE.part {
             write!(f, ", keys={}", standing.part)?;
@@ -146,8 +171,11 @@ impl Told {
                 }
                 None if part == "leaving" => told.standing.is_leaving = true,
                 None if part == "busy" => told.is_busy = true,
-                None if part == "failed" => told.has_failed = true,
-                _ => {}
+                None => {
+                    let cause = ErrorCause::ALL.into_iter().find(|cause| cause.word() == part);
+                    told.error = cause.or(told.error);
+                }
+                Some(_) => {}
             }
         }
         Some(told)
@@ -233,7 +261,13 @@ mod tests {
             Told::default(),
             Told { load: 12, rate: 40, is_busy: true, ..Told::default() },
             Told { standing: Standing { part: 300, is_leaving: true }, ..Told::default() },
-            Told { rate: u32::MAX, has_failed: true, settings: Some(7), ..Told::default() },
+            Told { error: Some(ErrorCause::Origin), ..Told::default() },
+            Told {
+                rate: u32::MAX,
+                error: Some(ErrorCause::Node),
+                settings: Some(7),
+                ..Told::default()
+            },
             Told { applied: Some(LogPlace { chain: 8, position: 9 }), ..Told::default() },
         ] {
             let mut headers = Headers::new();

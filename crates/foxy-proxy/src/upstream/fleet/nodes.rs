@@ -91,7 +91,7 @@ async fn ping(upstream: &UpstreamClient, node: &FleetNode) -> Option<Told> {
     let told = loop {
         match exchange.head().await.ok()? {
             HeadEvent::Final(head, _) => {
-                break Told::read(&head.headers).filter(|told| !told.has_failed)?;
+                break Told::read(&head.headers).filter(|told| told.error.is_none())?;
             }
             HeadEvent::Continue | HeadEvent::Interim(_) => {}
         }
