@@ -3,6 +3,7 @@
 use super::bench::TestFleet;
 use foxy_proxy::cache::purge::LogPlace;
 use foxy_proxy::core::counters::Counter;
+use foxy_proxy::upstream::fleet::Fleet as _;
 use foxy_rules::operator::{Conditions, Effects, OperatorRule, OperatorRules, Upstream, Ways};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
@@ -127,6 +128,27 @@ fn a_post_at_any_node_removes_the_response_at_the_owner() {
     fleet.node(2).proxy.handle().rules().replace(direct());
     assert_eq!(fleet.node(2).connect().ask(&post).status, 200);
     assert_eq!(fleet.node(0).get(&url, "").body, [4], "a rule chose the upstream of the POST");
+}
+
+#[test]
+fn a_post_removes_the_responses_that_its_answer_names_at_all_nodes() {
+    let origin = TestOrigin::start(|head, number| match head.starts_with("POST") {
+        true => ok("Location: /9?n=1\r\nContent-Location: http://other.test/1\r\n", b""),
+        false => ok(CACHEABLE, &[number as u8]),
+    });
+    let fleet = TestFleet::start();
+    let at = origin.address;
+    let named = format!("http://{at}/9?n=1");
+    let owner = fleet.node(0).nodes.order(named.as_bytes())[0].clone().expect("an owner").number;
+    let (poster, other) = (fleet.node((owner + 1) % 3), fleet.node((owner + 2) % 3));
+    assert_eq!([other.get(&named, "").body, other.get(&named, "").body], [[0], [0]]);
+    let post = format!("POST http://{at}/9 HTTP/1.1\r\nHost: {at}\r\nContent-Length: 0\r\n\r\n");
+    // The owner may be too slow to answer the message about the POST in time.
+    until("the named response is removed", || {
+        let before = origin.requests();
+        assert_eq!(poster.connect().ask(&post).status, 200);
+        (other.get(&named, "").body == [before as u8 + 1]).then_some(())
+    });
 }
 
 #[test]

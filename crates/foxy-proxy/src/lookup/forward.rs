@@ -229,9 +229,9 @@ async fn respond(
         return Ok(Forwarded::Switched(head, stream, rest));
     }
     if invalidates(wanted.head.method.as_str(), head.status) {
-        invalidate(worker, &wanted.key, &head).await;
+        let others = invalidate(worker, &wanted.key, &head).await;
         if wanted.role != FleetRole::NoFleet {
-            Box::pin(tell_nodes::to_forget(worker, wanted)).await;
+            Box::pin(tell_nodes::to_forget(worker, wanted, &others)).await;
         }
     }
     let rules = &worker.settings().rules;
@@ -338,15 +338,18 @@ pub(crate) async fn interim(
     Ok(sender.head(&head).await?)
 }
 
-async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
+/// Removes the stored responses that an unsafe request has changed. Returns the other URLs whose
+/// responses it removed: the response names these URLs.
+async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) -> Vec<String> {
     let Shared { cache, refusals, .. } = &*worker.shared;
     let refused = Refused { status: head.status, at: clock::steady(), why: NotKept::Invalidated };
     cache.invalidate(key, &worker.counters).await;
     refusals.remember(key, refused);
     let mut scopes = vec![Scope::url(key)];
     let base = std::str::from_utf8(&key.text).unwrap_or_default();
-    for other in also_invalidated(&View(&head.headers), base) {
-        let key = CacheKey::new(worker.settings().rules.key(other.into_bytes()));
+    let others = also_invalidated(&View(&head.headers), base);
+    for other in &others {
+        let key = CacheKey::new(worker.settings().rules.key(other.clone().into_bytes()));
         cache.invalidate(&key, &worker.counters).await;
         refusals.remember(&key, refused);
         scopes.push(Scope::url(&key));
@@ -357,4 +360,5 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         // process does not answer, it has ended, or it purges later.
         let _ = worker.shared.purges.purge_here(&scopes, Strength::Hard).await;
     }
+    others
 }
