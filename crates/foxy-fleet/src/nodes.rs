@@ -21,9 +21,20 @@ const NEVER_BUSY: u32 = 64;
 /// answer may only mean that the node's machine is busy.
 const MISSED_PINGS: u32 = 3;
 
+/// A node counts as lost after this number of consecutive requests without an answer in time, even
+/// if it answers pings. A single missing answer may only mean that a disk is busy.
+const MISSED_REQUESTS: u32 = 3;
+
+/// A node that answered no requests is asked again after it has answered this number of pings. The
+/// next request without an answer in time makes the node lost again.
+const RESTING_PINGS: u32 = 10;
+
 /// Shortest time to wait for the owner of a key before this node asks a second node. Pauses by the
 /// operating system's scheduler are usually shorter.
 const LEAST_PATIENCE: Duration = Duration::from_millis(20);
+
+/// Longest such time. It also applies while too few answers of the owner were measured.
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The state of a fleet, as one node sees it.
 #[derive(Debug)]
@@ -50,6 +61,10 @@ pub struct NodeState {
     is_lost: AtomicBool,
     /// Number of pings without an answer since the node's last answer.
     missed_pings: AtomicU32,
+    /// Number of requests without an answer in time since the node's last answer to a request.
+    missed_requests: AtomicU32,
+    /// Number of pings that the node must still answer before it is asked again.
+    resting_pings: AtomicU32,
     load: AtomicU32,
     /// The fraction of its keys, in thousandths, that the node does not take while it joins or
     /// leaves.
@@ -70,7 +85,7 @@ pub struct NodeStatus {
     pub member: Member,
     /// True if the node is this node itself.
     pub is_own: bool,
-    /// True if the node accepts no connections or answers no pings.
+    /// True if the node accepts no connections, or answers no pings or requests.
     pub is_lost: bool,
     /// True if the node's settings differ from this node's settings, although they must be equal.
     pub differs: bool,
@@ -224,6 +239,14 @@ impl NodeState {
         self.is_lost.load(Ordering::Relaxed)
     }
 
+    /// Notes an answer to a ping. Returns true if the node must answer more pings before another
+    /// node asks it again.
+    fn rests(&self) -> bool {
+        let less = |left: u32| left.checked_sub(1);
+        let left = self.resting_pings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        left.is_ok_and(|left| left > 1)
+    }
+
     /// Returns the fraction of its keys that the node takes, and whether the node leaves.
     pub fn standing(&self) -> Standing {
         let missing = self.missing_part.load(Ordering::Relaxed);
@@ -274,7 +297,8 @@ impl Fleet for Nodes {
             |seat: &ListedNode<'_>| !seat.state.is_lost() && !tried.contains(&seat.node.number);
         let [best, _] = table.best_two(key, counts);
         let ListedNode { node, state, .. } = best.filter(|seat| !seat.is_own)?;
-        let patience = state.times.p99().map(|p99| (2 * p99).max(LEAST_PATIENCE));
+        let patience = state.times.p99().map_or(MOST_PATIENCE, |p99| 2 * p99);
+        let patience = patience.clamp(LEAST_PATIENCE, MOST_PATIENCE);
         Some(ChosenNode { node: Arc::clone(node), patience })
     }
 
@@ -304,6 +328,7 @@ impl Fleet for Nodes {
     fn answered(&self, number: usize, took: Option<Duration>, told: Told) {
         let Some(state) = self.state(number) else { return };
         state.load.store(told.load, Ordering::Relaxed);
+        state.missed_requests.store(0, Ordering::Relaxed);
         if let Some(took) = took {
             state.times.add(took);
         }
@@ -321,7 +346,7 @@ impl Fleet for Nodes {
         state.settings.store(told.settings.unwrap_or(0), Ordering::Relaxed);
         state.set_standing(told.standing);
         state.missed_pings.store(0, Ordering::Relaxed);
-        if state.is_lost() {
+        if state.is_lost() && !state.rests() {
             let table = self.table.get();
             let were_all_lost =
                 table.all().filter(|seat| !seat.is_own).all(|seat| seat.state.is_lost());
@@ -338,6 +363,22 @@ impl Fleet for Nodes {
 
     fn fails(&self, number: usize) -> bool {
         self.state(number).is_some_and(|state| !state.is_lost.swap(true, Ordering::Relaxed))
+    }
+
+    fn works(&self, number: usize) {
+        if let Some(state) = self.state(number) {
+            state.missed_requests.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn misses_request(&self, number: usize) -> bool {
+        let Some(state) = self.state(number) else { return false };
+        let missed = state.missed_requests.fetch_add(1, Ordering::Relaxed) + 1;
+        if missed < MISSED_REQUESTS {
+            return false;
+        }
+        state.resting_pings.store(RESTING_PINGS, Ordering::Relaxed);
+        self.fails(number)
     }
 
     fn begin(&self, key: &[u8], now: Instant) -> Told {

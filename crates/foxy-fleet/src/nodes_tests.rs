@@ -73,6 +73,29 @@ fn a_lost_node_is_not_asked_until_it_answers_a_ping() {
 }
 
 #[test]
+fn a_node_that_answers_pings_but_no_requests_is_lost_for_some_pings() {
+    let nodes = nodes("a");
+    let miss = |count| (0..count).map(|_| nodes.misses_request(1)).collect::<Vec<_>>();
+    assert_eq!(miss(2), [false, false]);
+    nodes.works(1);
+    assert_eq!(miss(2), [false, false]);
+    nodes.answered(1, None, Told::default());
+    assert_eq!(miss(4), [false, false, true, false]);
+    for ping in 0..RESTING_PINGS {
+        assert!(nodes.is_lost(1), "{ping}");
+        nodes.pinged(1, Told::default());
+    }
+    assert!(!nodes.is_lost(1), "it is asked again");
+    assert_eq!(miss(1), [true], "it is still silent");
+    (0..RESTING_PINGS).for_each(|_| nodes.pinged(1, Told::default()));
+    nodes.answered(1, None, Told::default());
+    assert_eq!((miss(1), nodes.is_lost(1)), (vec![false], false), "it works again");
+    assert!(nodes.fails(1));
+    nodes.pinged(1, Told::default());
+    assert!(!nodes.is_lost(1), "a node that accepts connections again is asked at once");
+}
+
+#[test]
 fn a_node_that_sends_a_body_is_not_lost_although_it_misses_pings() {
     let nodes = nodes("a");
     for _ in 0..10 {
@@ -103,16 +126,18 @@ fn a_node_with_other_settings_is_shown_and_reported_once() {
 }
 
 #[test]
-fn patience_is_twice_the_p99_but_at_least_the_lower_limit() {
+fn patience_is_twice_the_p99_within_limits() {
     let nodes = nodes("a");
     let key = key(&nodes, 1, 2);
     let patience = || nodes.choose(&key, &[]).expect("another node").patience;
-    assert_eq!(patience(), None);
+    assert_eq!(patience(), MOST_PATIENCE);
     let answer = |took| nodes.answered(1, Some(Duration::from_millis(took)), Told::default());
     (0..1000).for_each(|_| answer(1));
-    assert_eq!(patience(), Some(LEAST_PATIENCE));
+    assert_eq!(patience(), LEAST_PATIENCE);
     (0..1000).for_each(|_| answer(40));
-    assert_eq!(patience(), Some(Duration::from_millis(80)));
+    assert_eq!(patience(), Duration::from_millis(80));
+    (0..1000).for_each(|_| answer(70_000));
+    assert_eq!(patience(), MOST_PATIENCE);
 }
 
 #[test]

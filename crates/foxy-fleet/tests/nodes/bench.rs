@@ -156,6 +156,7 @@ fn start(
         cache_name: format!("foxy-{name}").leak(),
         via_name: format!("foxy-{name}-1"),
         stop_after: Duration::from_millis(100),
+        store_patience: 2 * SLOW,
         workers: 2,
         ..ProxySettings::default()
     };

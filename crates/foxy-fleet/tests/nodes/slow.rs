@@ -56,3 +56,28 @@ fn the_second_answers_for_a_slow_owner_after_twice_the_p99() {
     assert!((Duration::from_millis(100)..SLOW).contains(&took), "{took:?}");
     assert_eq!((origin.requests(), node.count(Counter::FleetHedges)), (1, 1));
 }
+
+#[test]
+fn a_node_that_answers_pings_but_no_requests_is_lost() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"body"));
+    let fleet = TestFleet::start();
+    let urls: Vec<_> = fleet.urls(origin.address, 1, 2).take(4).collect();
+    let (node, owner) = (fleet.node(0), fleet.node(1));
+    owner.store.is_slow.store(true, Ordering::Relaxed);
+    let begun = clock::monotonic();
+    std::thread::scope(|scope| {
+        for url in &urls[..3] {
+            scope.spawn(move || {
+                let answer = node.get(url, "");
+                assert_eq!((answer.status, &answer.body[..]), (200, &b"body"[..]));
+                assert!(answer.head.contains("foxy-c;"), "{}", answer.head);
+            });
+        }
+    });
+    let took = clock::monotonic().since(begun);
+    assert!(took < SLOW, "{took:?}");
+    assert!(node.nodes.is_lost(1), "the owner answered none of three requests");
+    assert_eq!(node.count(Counter::FleetNodesLost), 1);
+    let answer = node.get(&urls[3], "");
+    assert!(answer.head.contains("foxy-c;"), "{}", answer.head);
+}

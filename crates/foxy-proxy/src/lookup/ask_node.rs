@@ -32,6 +32,10 @@ const MAX_ASKED: usize = 2;
 /// Interval of the checks whether a node that has not answered yet has become unreachable.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// If a node neither answers nor reports within this time that it waits for the origin, the caller
+/// asks the next node for the response. Nodes report it after a look-up in their cache.
+const SILENCE: Duration = Duration::from_secs(5);
+
 /// Status of the interim response with which a node tells that it waits for the origin (RFC 2518
 /// §10.1). Then the caller asks no other node.
 const WAITS_FOR_ORIGIN: u16 = 102;
@@ -45,7 +49,7 @@ struct AskedNode {
     asked: Instant,
     /// Time of the request on the steady clock.
     requested: WallTime,
-    /// Time when the caller also asks another node.
+    /// Time when the caller also asks another node. `None` if it no longer does so.
     patience_ends: Option<Instant>,
     /// True if the node may answer only with a stored response. Such a request (a *hedge*) goes to
     /// a second node while the first node is slow.
@@ -158,6 +162,7 @@ impl Asking<'_, '_, '_> {
                 (at, event) = first_event(&mut self.open) => {
                     if let Ok(HeadEvent::Continue | HeadEvent::Interim(_)) = event {
                         let asked = &mut self.open[at];
+                        self.link.fleet.works(asked.number);
                         (asked.waits_for_origin, asked.patience_ends) = (true, None);
                         continue;
                     }
@@ -170,11 +175,21 @@ impl Asking<'_, '_, '_> {
                     self.open[0].patience_ends = None;
                     self.hedge();
                 }
-                () = sleep(CHECK_INTERVAL) => {
-                    self.open.retain(|asked| !self.link.fleet.is_lost(asked.number));
-                }
+                () = sleep(CHECK_INTERVAL) => self.give_up_silent(),
             }
         }
+    }
+
+    /// Stops to wait for nodes that are lost, or that were silent for too long.
+    fn give_up_silent(&mut self) {
+        let (link, counters) = (self.link, &self.transaction.worker.counters);
+        self.open.retain(|asked| {
+            let is_silent = !asked.waits_for_origin && asked.asked.elapsed() >= SILENCE;
+            if is_silent {
+                link.misses_request(counters, asked.number);
+            }
+            !is_silent && !link.fleet.is_lost(asked.number)
+        });
     }
 
     /// Asks the next node for the key: the owner first, then the second node. Returns false if no
@@ -216,7 +231,7 @@ impl Asking<'_, '_, '_> {
             number: node.number,
             asked,
             requested: clock::steady(),
-            patience_ends: patience.map(|patience| asked + patience),
+            patience_ends: Some(asked + patience),
             is_hedge: mark == Some(STORED),
             waits_for_origin: false,
             exchange: Box::new(exchange.sent_to_node(&node, self.scheme)),
@@ -236,8 +251,12 @@ impl Asking<'_, '_, '_> {
             Ok(HeadEvent::Final(head, length)) => (head, length),
             Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => return None,
             Err(error) => {
-                if matches!(error, UpstreamError::Connect(_) | UpstreamError::NoResponse) {
-                    self.link.fails(counters, asked.number);
+                match error {
+                    UpstreamError::Connect(_) | UpstreamError::NoResponse => {
+                        self.link.fails(counters, asked.number);
+                    }
+                    UpstreamError::HeadTimeout => self.link.misses_request(counters, asked.number),
+                    _ => {}
                 }
                 return None;
             }

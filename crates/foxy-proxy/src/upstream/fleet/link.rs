@@ -27,4 +27,10 @@ impl FleetLink {
     pub(crate) fn misses_ping(&self, counters: &Counters, number: usize) {
         counters.add(Counter::FleetNodesLost, self.fleet.misses_ping(number).into());
     }
+
+    /// Records that a node did not answer a request in time. If the node is lost from now on, also
+    /// counts the loss in `counters`.
+    pub(crate) fn misses_request(&self, counters: &Counters, number: usize) {
+        counters.add(Counter::FleetNodesLost, self.fleet.misses_request(number).into());
+    }
 }

@@ -63,9 +63,8 @@ impl FleetNode {
 pub struct ChosenNode {
     /// The node to ask.
     pub node: Arc<FleetNode>,
-    /// If the node does not answer within this time, the caller also asks another node. `None` if
-    /// too few answers were measured to choose a time.
-    pub patience: Option<Duration>,
+    /// If the node does not answer within this time, the caller also asks another node.
+    pub patience: Duration,
 }
 
 /// The facts about itself that a node sends to another node with an answer.
@@ -211,7 +210,7 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// Returns the share of its keys that this node accepts.
     fn standing(&self) -> Standing;
 
-    /// Returns true if a node is lost: it accepts no connections or answers no pings.
+    /// Returns true if a node is lost: it accepts no connections, or answers no pings or requests.
     fn is_lost(&self, number: usize) -> bool;
 
     /// Records an answer of a node. `took` is the time until the head of the answer came, or `None`
@@ -232,6 +231,13 @@ pub trait Fleet: fmt::Debug + Send + Sync {
     /// Records that a node accepted no connection, or broke a connection off. Returns true if the
     /// node is lost now and was not lost before.
     fn fails(&self, number: usize) -> bool;
+
+    /// Records that a node works on a request: it has reported that it waits for the origin.
+    fn works(&self, number: usize);
+
+    /// Records that a node did not answer a request in time, although it may answer pings. Returns
+    /// true if the node is lost now and was not lost before.
+    fn misses_request(&self, number: usize) -> bool;
 
     /// Notes the beginning of a request of another node for a key. Returns the facts to tell that
     /// node with the answer. The caller must call [`Self::end`] later.
