@@ -77,9 +77,8 @@ export function objectsView() {
   return {
     name: "objects",
     title: "Objects",
-    content: element("div", {}, form, element("p", { class: "note" }, "The list contains purged "
-      + "objects until foxy replaces them. Follow a link to see whether a purge applies."),
-    progress, result, more),
+    content: element("div", {}, form, element("p", { class: "note" },
+      "Purged objects stay in the list until foxy replaces them."), progress, result, more),
     update(looks) {
       const { stores, now_ms: now } = looks.at(-1);
       state.now = now;
