@@ -30,6 +30,10 @@ pub fn is_refusal(line: &HaproxyLine) -> bool {
     REFUSALS.iter().any(|words| line.starts(words))
 }
 
+fn is_server(line: &HaproxyLine) -> bool {
+    line.starts(&["server"]) || line.starts(&["server-template"])
+}
+
 /// Returns how the answer of foxy's rule differs from the answer of this line. Returns `None` for
 /// equal answers.
 fn difference(line: &HaproxyLine) -> Option<ImportReason> {
@@ -145,10 +149,8 @@ impl HaproxyImport {
             let row = TABLE.iter().find(|(words, _)| line.starts(words));
             is_refusal(line) || row.is_some_and(|row| matches!(row.1, DirectiveHandling::Opens(_)))
         };
-        let serves =
-            |line: &HaproxyLine| line.starts(&["server"]) || line.starts(&["server-template"]);
         let refuses = self.sections.iter().filter(is_named).any(|section| {
-            section.lines.iter().any(restricts) || !section.lines.iter().any(serves)
+            section.lines.iter().any(restricts) || !section.lines.iter().any(is_server)
         });
         let reason = if refuses { ImportReason::Opens(text) } else { ImportReason::Missing(text) };
         self.draft.leave(original, reason);
@@ -169,6 +171,9 @@ impl HaproxyImport {
         let text = match refusing {
             Some(_) => format!("{name} refuses all requests"),
             None if has_statistics => format!("{name} has no server, only statistics"),
+            None if backend.lines.iter().any(is_server) => {
+                format!("foxy uses no server of {name}, so it answers 403")
+            }
             None => format!("{name} has no server, so HAProxy answers 503 and foxy 403"),
         };
         if route.term.is_always() {

@@ -79,14 +79,21 @@ fn denies(toml: &str, client: &str, url: &str) -> bool {
 const BACKENDS: &str = "backend app\n  server a 10.0.0.1:80\nbackend no\n  http-request deny\n\
                         backend gone\n  errorfile 503 /e\nbackend drop\n  http-request \
                         silent-drop\nbackend secure\n  redirect scheme https\nbackend picky\n  \
-                        http-request deny if { path_beg /x }\n  server b 10.0.0.2:80\n";
+                        http-request deny if { path_beg /x }\n  server b 10.0.0.2:80\n\
+                        backend spare\n  server c 10.0.0.3:80 backup\n";
 
 /// Lines of a frontend, the texts that the report contains, and the URLs that foxy denies and
 /// serves.
 type RouteCase = (&'static str, Texts, Texts, Texts);
 type Texts = &'static [&'static str];
 
-const ROUTES: [RouteCase; 10] = [
+const ROUTES: [RouteCase; 11] = [
+    (
+        "use_backend spare if { path_beg /a }",
+        &["with a difference", "foxy uses no server of spare"],
+        &["http://h/a"],
+        &["http://h/b"],
+    ),
     ("use_backend no if { path_beg /a }", &[], &["http://h/a/x"], &["http://h/b"]),
     (
         "use_backend app if { path_beg /a/b }\nuse_backend no if { path_beg /a }",
