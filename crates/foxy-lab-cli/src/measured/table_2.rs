@@ -13,6 +13,7 @@ use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;
 use foxy_schemes::UfsMapping;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
@@ -47,6 +48,9 @@ pub fn table_2(context: &Context) -> Figure {
     let lab = Lab::new(context.extent(), &|_, _| {});
     let scale = lab.extent().scale;
     let outcomes = measure(context, &lab);
+    if context.watch.stop.load(Relaxed) {
+        return Figure::default();
+    }
     let models =
         TECHNIQUES.map(|(_, scheme)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
     let filled = fills(&[&lab.stream(lab.extent().seeds[0], Mix::PAPER).operations]);
@@ -215,6 +219,18 @@ fn ratios(outcomes: &[TechniqueOutcome], filled: &Condition, scale: f64) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_lab::simulation::figures::Extent;
+    use foxy_lab::simulation::storage::runs::Watch;
+
+    #[test]
+    fn a_stopped_figure_simulates_nothing_so_that_the_program_ends_soon() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lab = Lab::new(Extent { scale: 0.02, seeds: vec![1], threads: 1 }, &|_, _| {});
+        let watch = Watch::default();
+        watch.stop.store(true, Relaxed);
+        let context = Context { lab: &lab, folder: folder.path().into(), watch: &watch };
+        assert_eq!(table_2(&context), Figure::default());
+    }
 
     #[test]
     fn a_model_without_a_value_says_why_instead_of_a_number() {

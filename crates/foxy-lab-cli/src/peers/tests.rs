@@ -155,3 +155,15 @@ fn a_named_kind_of_disk_cache_is_in_the_plan_and_a_small_cache_has_few_folders()
     assert!(text(30 << 20, "rock").contains("cache_dir rock /a/cache 30\n"));
     assert!(!text(30 << 20, "none").contains("cache_dir"));
 }
+
+#[test]
+fn each_squid_of_a_machine_has_a_service_name_of_its_own() {
+    let arguments = |listen: &str| {
+        let listen = listen.parse().expect("an address");
+        let plan = squid::plan(&Description { listen, ..described("/a", &[]) });
+        (plan.prepare.unwrap_or_default().join(" "), plan.serve.join(" "))
+    };
+    let (prepare, serve) = arguments("127.0.0.1:20001");
+    assert!(prepare.contains("-n foxy20001 ") && serve.contains("-n foxy20001 "), "{serve}");
+    assert!(arguments("127.0.0.1:20003").1.contains("-n foxy20003 "));
+}

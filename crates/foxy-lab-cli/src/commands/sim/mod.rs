@@ -157,6 +157,14 @@ fn storage() -> Vec<Arg> {
         )
         .default_value("memory")
         .requires("scheme"),
+        option(
+            "read-ahead",
+            "SIZE",
+            "Bytes that the file system of --device mechanical reads ahead in sequential reads; 0 \
+             turns this off [default: 56K]",
+        )
+        .requires("scheme")
+        .value_parser(value_parser!(ByteSize)),
         option("memory", "SIZE", "Size of the memory cache in front of the disk cache")
             .default_value("512M")
             .requires("levels")

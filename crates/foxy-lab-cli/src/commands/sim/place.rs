@@ -28,11 +28,24 @@ pub enum Where {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Where {
-    pub fn named(name: &str, scale: f64) -> Result<Self, Failure> {
+    /// `read_ahead` is the number of bytes that the modelled file system reads ahead, if the user
+    /// gives it.
+    pub fn named(name: &str, scale: f64, read_ahead: Option<ByteSize>) -> Result<Self, Failure> {
         Ok(match name {
             "memory" => Self::Memory,
             "null" => Self::Null,
-            "mechanical" => Self::Mechanical(Box::new(paper_disk(scale))),
+            "mechanical" => {
+                let mut profile = Box::new(paper_disk(scale));
+                if let Some(bytes) = read_ahead {
+                    profile.system.read_ahead = bytes.0;
+                }
+                Self::Mechanical(profile)
+            }
+            _ if read_ahead.is_some() => {
+                return Err(Failure::Unusable(
+                    "--read-ahead needs --device mechanical; other devices have their own".into(),
+                ));
+            }
             path if Path::new(path).is_dir() => Self::Folder(path.into()),
             _ => {
                 return Err(Failure::Unusable(format!(

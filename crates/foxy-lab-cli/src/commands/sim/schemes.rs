@@ -26,7 +26,7 @@ pub fn run(
 ) -> Result<(String, Vec<Record>, bool), Failure> {
     let schemes = schemes(matches)?;
     let device = matches.get_one::<String>("device").expect("has a default");
-    let device = Where::named(device, scale)?;
+    let device = Where::named(device, scale, matches.get_one("read-ahead").copied())?;
     let machine = Machine::look();
     let (streams, mut text) = stream::take(matches, input, scale, seeds, machine.cores)?;
     if schemes.is_empty() {
