@@ -35,16 +35,18 @@ enum Failure {
     Dies,
     TurnsSlow,
     Lies,
+    HangsUp,
 }
 
 fn main() {
-    use Failure::{Dies, Lies, TurnsSlow};
-    let scenarios: [(&str, usize, &Failures); 6] = [
+    use Failure::{Dies, HangsUp, Lies, TurnsSlow};
+    let scenarios: [(&str, usize, &Failures); 7] = [
         ("the good server alone", 1, &[]),
         ("three good servers", 3, &[]),
         ("one of three dies", 3, &[Dies]),
         ("one of three turns slow", 3, &[TurnsSlow]),
         ("one of three lies", 3, &[Lies]),
+        ("one of three hangs up", 3, &[HangsUp]),
         ("one dies, one turns slow, one lies, one is good", 4, &[Dies, TurnsSlow, Lies]),
     ];
     for (subject, count, failures) in scenarios {
@@ -58,6 +60,7 @@ fn main() {
                     Dies => server.dies(),
                     TurnsSlow => server.becomes(Behaviour::Slow(SLOW)),
                     Lies => server.becomes(Behaviour::Lies),
+                    HangsUp => server.becomes(Behaviour::HangsUp),
                 }
             }
         };

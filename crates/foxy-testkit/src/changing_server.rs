@@ -19,6 +19,9 @@ pub enum Behaviour {
     /// without an answer for each GET with an even number that is not a probe. Answers all other
     /// requests with 503.
     Lies,
+    /// Answers probes as a healthy server does. Closes the connection without an answer for each
+    /// other request.
+    HangsUp,
 }
 
 /// The path of probes.
@@ -103,6 +106,7 @@ fn answer(stream: &TcpStream, behaviour: &Mutex<Behaviour>, requests: &Mutex<Vec
                 std::thread::sleep(time);
                 ok("Cache-Control: no-store\r\n", b"slow")
             }
+            Behaviour::HangsUp => return,
             Behaviour::Lies if request.starts_with("GET") && number % 2 == 0 => return,
             Behaviour::Lies => {
                 b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec()

@@ -49,8 +49,9 @@ impl RepetitionBudget {
 /// Chooses a server for a request, except the servers `tried`, which have failed for this request.
 /// A server that has failed rests: it receives no requests for some time. The first request after
 /// the rest finds out whether the server works again (a trial). Only a request that may be sent
-/// twice is used as a trial. If every server rests and `tried` is empty, the request goes to the
-/// server whose rest ends first.
+/// twice is used as a trial. A request that may not be sent twice avoids servers in doubt, on which
+/// a request has failed lately: a failure would reach the client. If every server rests and `tried`
+/// is empty, the request goes to the server whose rest ends first.
 pub(crate) fn choose(
     servers: &[ServerState],
     tried: Tried,
@@ -62,6 +63,10 @@ pub(crate) fn choose(
     let mut usable: Vec<usize> = usable(servers, tried, repeatable, now).collect();
     let is_on_trial = |number: &usize| servers[*number].rank(now) == ServerRank::OnTrial;
     let trial = usable.iter().copied().find(is_on_trial);
+    let is_sure = |number: &usize| !servers[*number].is_in_doubt(now);
+    if repeatable == Repeatable::No && usable.iter().any(is_sure) {
+        usable.retain(is_sure);
+    }
     match &mut usable[..] {
         [] if tried.is_empty() => {
             (0..servers.len()).min_by_key(|number| servers[*number].rests_until())
@@ -104,7 +109,7 @@ mod tests {
     use crate::upstream::origins::server::ServerFault;
     use std::time::Duration;
 
-    const NOW: Instant = Instant(1_000_000_000);
+    const NOW: Instant = Instant(10_000_000_000);
 
     fn shares(servers: &[ServerState], repeatable: Repeatable) -> Vec<usize> {
         let mut random = Random::new(7);
@@ -149,6 +154,23 @@ mod tests {
         tried.add(1);
         let again = choose(&[dead, later], tried, Repeatable::Yes, NOW, &mut random);
         assert_eq!(again, None, "a request tries one resting server at most");
+    }
+
+    #[test]
+    fn a_request_that_may_not_be_sent_twice_avoids_a_server_in_doubt() {
+        let doubted = |age: u64| {
+            let mut server = ServerState::default();
+            let time = NOW - Duration::from_millis(age);
+            server.fails(ServerFault::Failing, time, &mut Random::new(1));
+            server
+        };
+        let one = [doubted(0), ServerState::default(), ServerState::default()];
+        assert_eq!(shares(&one, Repeatable::No)[0], 0);
+        assert!(shares(&one, Repeatable::Yes)[0] > 200, "these requests show whether it works");
+        let all = [doubted(0); 3];
+        assert!(shares(&all, Repeatable::No).iter().all(|share| *share > 200));
+        let earlier = [doubted(999), doubted(2000), ServerState::default()];
+        assert!(shares(&earlier, Repeatable::No)[1] > 300, "doubt ends without a request");
     }
 
     #[test]
