@@ -6,7 +6,7 @@ use super::engine::{Connected, Durability, Engine, EngineError, Watch};
 use super::entry::Process;
 use super::lease::LeaseTerms;
 use super::node::Node;
-use super::saved::Saved;
+use super::saved::{Binding, BoundPlace, Saved};
 use super::session::{Task, Ticket, ValidateCause};
 use super::status::FleetPurgeStatus;
 use foxy_base::{Instant, clock};
@@ -39,8 +39,9 @@ pub trait PlaceFile: Send {
     /// Returns the saved position. Returns `None` if the file is missing or damaged.
     fn read(&self) -> Option<Saved>;
 
-    /// Writes the member's position durably.
-    fn write(&self, saved: &Saved) -> io::Result<()>;
+    /// Writes the member's position durably, with the node and the list of purges to which the
+    /// position belongs.
+    fn write(&self, place: &BoundPlace) -> io::Result<()>;
 }
 
 /// An event in the fleet that foxy reports to the operator.
@@ -146,10 +147,12 @@ impl FleetMember {
         local.book.lease().set(Instant::ZERO);
         let (sender, receiver) = sync_channel(MAX_QUEUED);
         let status = Arc::new(FleetPurgeStatus::default());
+        let name = me.member.clone();
         let node = Node::new(me, &members, LeaseTerms::usual(), place.read(), seed);
         let position = Arc::new(AtomicU64::new(node.position()));
         local.book.followed().finish(node.log_place());
         let driver = Driver {
+            name,
             node,
             engine,
             book: local.book,
@@ -165,10 +168,10 @@ impl FleetMember {
         };
         let wake = sender.clone();
         let waiting = Arc::downgrade(&position);
-        let name = |name: &str| std::thread::Builder::new().name(name.into());
-        name("fleet-watch").spawn(move || watch_entries(watch, &waiting, &wake))?;
+        let named = |name: &str| std::thread::Builder::new().name(name.into());
+        named("fleet-watch").spawn(move || watch_entries(watch, &waiting, &wake))?;
         drop(position);
-        let thread = name("fleet-purges").spawn(move || driver.run(&receiver))?;
+        let thread = named("fleet-purges").spawn(move || driver.run(&receiver))?;
         Ok(Self { sender, status, thread: Some(thread) })
     }
 
@@ -243,6 +246,8 @@ struct WaitingReply {
 }
 
 struct Driver {
+    /// The name of this node.
+    name: Box<str>,
     node: Node,
     engine: Box<dyn Engine>,
     book: Arc<PurgeBook>,
@@ -387,7 +392,8 @@ impl Driver {
 
     fn save(&mut self) -> bool {
         let Some(saved) = self.node.to_save() else { return true };
-        let written = self.place.write(saved);
+        let binding = Binding::new(&self.name, self.book.era(), self.book.latest());
+        let written = self.place.write(&BoundPlace { saved: Some(saved.clone()), binding });
         if let Err(error) = &written {
             (self.news)(FleetNews::PlaceNotSaved(error.to_string()));
         }

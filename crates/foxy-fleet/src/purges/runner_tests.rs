@@ -43,7 +43,7 @@ impl PlaceFile for Nothing {
         None
     }
 
-    fn write(&self, _: &Saved) -> io::Result<()> {
+    fn write(&self, _: &BoundPlace) -> io::Result<()> {
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ pub enum Mutant {
     None,
     /// Keeps its responses as they are after entries were lost.
     TrustsBrokenChains,
+    /// Uses a place in the log that belongs to another member or to a newer list of purges.
+    TrustsAnyPlace,
     /// Saves its place in the log before it has applied the entries.
     SavesBeforeItApplies,
 }
@@ -74,6 +76,11 @@ fn a_member_that_trusts_a_broken_chain_is_noticed() {
 #[test]
 fn a_member_that_saves_before_it_applies_is_noticed() {
     assert!(is_noticed(TERMS, Mutant::SavesBeforeItApplies));
+}
+
+#[test]
+fn a_member_that_trusts_a_foreign_place_is_noticed() {
+    assert!(is_noticed(TERMS, Mutant::TrustsAnyPlace));
 }
 
 /// Returns what a member at the position `after` reads.

@@ -6,7 +6,7 @@ use foxy_fleet::purges::engine::{Append, LogView};
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::lease::{LeaseTerms, MemberRecord};
 use foxy_fleet::purges::node::Node;
-use foxy_fleet::purges::saved::Saved;
+use foxy_fleet::purges::saved::{Binding, BoundPlace, Saved};
 use foxy_fleet::purges::session::Task;
 use foxy_proxy::cache::purge::{Order, Scope};
 use std::collections::BTreeMap;
@@ -18,13 +18,22 @@ struct Kept {
     begun: u64,
 }
 
-/// The cache and the list of purges, which survive a crash.
-#[derive(Default)]
-struct Disk {
-    saved: Option<Saved>,
+/// The list of purges that the member has applied.
+#[derive(Clone, Default)]
+struct List {
     moment: u64,
     purged: BTreeMap<u128, u64>,
     doubted: u64,
+}
+
+/// The cache and the list of purges, which survive a crash.
+#[derive(Default)]
+struct Disk {
+    /// The place in the log, with the node and the list that it belongs to.
+    place: Option<BoundPlace>,
+    list: List,
+    /// An earlier copy of the list.
+    backup: List,
     kept: BTreeMap<u128, Kept>,
 }
 
@@ -109,7 +118,17 @@ impl Member {
 
     pub fn start(&mut self, random: &mut Random) {
         let me = Process { member: self.name.clone(), run: random.next_u64() };
-        let saved = self.disk.saved.clone();
+        let now = self.binding();
+        let found = self.disk.place.as_ref().map(|place| place.binding);
+        let fits = |binding: Binding| {
+            self.mutant == Mutant::TrustsAnyPlace || binding.mismatch(&now).is_none()
+        };
+        if !found.is_some_and(fits) {
+            let binding = now.renewed(found.as_ref());
+            self.disk.place = Some(BoundPlace { saved: None, binding });
+            self.disk.list.moment = binding.latest;
+        }
+        let saved = self.disk.place.as_ref().and_then(|place| place.saved.clone());
         self.node = Some(Node::new(me, &self.names, self.terms, saved, random.next_u64()));
         self.step = None;
         self.life += 1;
@@ -138,32 +157,57 @@ impl Member {
         self.disk = Disk::default();
     }
 
-    /// Saves the place and does a task durably.
-    pub fn apply(&mut self, task: &Task, saved: Option<Saved>) {
-        if saved.is_some() {
-            self.disk.saved = saved;
+    fn binding(&self) -> Binding {
+        Binding::new(&self.name, 1, self.disk.list.moment)
+    }
+
+    /// Makes a copy of the list of purges.
+    pub fn back_up_list(&mut self) {
+        self.disk.backup = self.disk.list.clone();
+    }
+
+    /// Puts the earlier copy of the list of purges back.
+    pub fn put_back_list(&mut self) {
+        self.disk.list = self.disk.backup.clone();
+    }
+
+    /// Copies the file with the place in the log from another member.
+    pub fn copy_place(&mut self, other: &Self) {
+        if other.disk.place.is_some() {
+            self.disk.place.clone_from(&other.disk.place);
         }
+    }
+
+    /// Does a task durably and saves the place.
+    pub fn apply(&mut self, task: &Task, saved: Option<Saved>) {
+        self.do_task(task);
+        self.save_only(saved);
+    }
+
+    fn do_task(&mut self, task: &Task) {
         match task {
             Task::Nothing => {}
             Task::Apply(orders) => orders.iter().for_each(|order| self.apply_order(order)),
             Task::Validate(_) if self.mutant == Mutant::TrustsBrokenChains => {}
             Task::Validate(_) => {
-                self.disk.moment += 1;
-                self.disk.doubted = self.disk.moment;
+                self.disk.list.moment += 1;
+                self.disk.list.doubted = self.disk.list.moment;
             }
         }
     }
 
     pub fn save_only(&mut self, saved: Option<Saved>) {
+        let binding = self.binding();
         if saved.is_some() {
-            self.disk.saved = saved;
+            self.disk.place = Some(BoundPlace { saved, binding });
         }
     }
 
     fn apply_order(&mut self, order: &Order) {
-        self.disk.moment += 1;
+        let list = &mut self.disk.list;
+        list.moment += 1;
         if let Scope::Tag(object) = order.scope {
-            self.disk.purged.insert(object, self.disk.moment);
+            list.purged.insert(object, list.moment);
         }
     }
 
@@ -171,15 +215,15 @@ impl Member {
     pub fn hit(&self, object: u128, real: u64) -> Option<u64> {
         let node = self.node.as_ref()?;
         let kept = self.disk.kept.get(&object)?;
-        let purged = self.disk.purged.get(&object).copied().unwrap_or(0);
+        let list = &self.disk.list;
+        let purged = list.purged.get(&object).copied().unwrap_or(0);
         let is_leased = self.clock(real) < node.lease_until();
-        (is_leased && kept.begun >= purged && kept.begun >= self.disk.doubted)
-            .then_some(kept.version)
+        (is_leased && kept.begun >= purged && kept.begun >= list.doubted).then_some(kept.version)
     }
 
     /// Returns the number of the last purge, for a fetch that begins.
     pub fn moment(&self) -> u64 {
-        self.disk.moment
+        self.disk.list.moment
     }
 
     pub fn keep(&mut self, object: u128, version: u64, begun: u64) {

@@ -234,6 +234,24 @@ impl World {
         self.at(2 * longest, number, Event::Rejoin);
     }
 
+    /// Sometimes puts an earlier copy of a member's list of purges back, or gives the member the
+    /// place of another member. Both at once can hide a purge, so it never does both before a start.
+    fn change_files(&mut self, number: usize) {
+        let other = (number + 1) % MEMBERS;
+        let members = self.members.get_disjoint_mut([number, other]);
+        let [member, other] = members.expect("two members");
+        let change = self.random.below(10);
+        match change {
+            0 => member.put_back_list(),
+            1 => member.copy_place(other),
+            2..=5 => member.back_up_list(),
+            _ => return,
+        }
+        let what = ["old list", "place of another", "copy of the list"];
+        let text = format!("{} gets: {}", member.name, what[change.min(2) as usize]);
+        self.note(&text);
+    }
+
     fn turn(&mut self, number: usize) {
         let member = &mut self.members[number];
         if member.step.is_some() {
@@ -423,10 +441,14 @@ impl World {
             10 | 11 if self.members.iter().all(|member| !member.has_left) => self.leave(number),
             0 | 1 => {
                 self.note(&format!("kill {name}"));
+                let did_run = self.members[number].node.is_some();
                 self.members[number].kill();
                 if self.random.chance(0.1) {
                     self.note(&format!("wipe the disk of {name}"));
                     self.members[number].wipe();
+                }
+                if did_run {
+                    self.change_files(number);
                 }
                 self.at(length, number, Event::Start);
             }

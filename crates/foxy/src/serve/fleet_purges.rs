@@ -12,6 +12,7 @@ use foxy_fleet::purges::engine::Durability;
 use foxy_fleet::purges::entry::Process;
 use foxy_fleet::purges::place::{NAME, StoredPlace};
 use foxy_fleet::purges::runner::{FleetMember, FleetNews, MemberList, MemberParts};
+use foxy_fleet::purges::saved::Binding;
 use foxy_fleet::purges::session::ValidateCause;
 use foxy_fleet::purges::status::{ACKNOWLEDGED_WITHIN, FleetPurgeFigures, FleetPurgeStatus};
 use foxy_proxy::cache::purge::Purges;
@@ -40,6 +41,32 @@ impl FleetPurges {
     pub fn end(self) {
         drop(self.0);
     }
+}
+
+/// Returns the number after which this node's list of purges continues. `era` is the random number
+/// of the list, and `latest` the number of its last purge. If the file of the fleet does not fit to
+/// the list, this node will validate every stored response.
+pub fn continued(
+    settings: &Settings,
+    folder: Option<&Path>,
+    (era, latest): (u64, u64),
+) -> Result<u64, Failure> {
+    let fleet = &settings.fleet;
+    let (Some(_), Some(node), Some(folder)) = (&fleet.engine, &fleet.node, folder) else {
+        return Ok(latest);
+    };
+    let file = folder.join(NAME);
+    let place = StoredPlace(Some(folder.to_owned()));
+    let checked = place.check(Binding::new(node.as_str(), era, latest)).map_err(|error| {
+        let file = file.display();
+        Failure::Unusable(format!("{file} does not fit to the purge list; remove it: {error}"))
+    })?;
+    if let Some(why) = checked.forgotten {
+        let file = file.display();
+        let text = format!("foxy: {file} {}, so foxy validates every stored response", why.text());
+        terminal::report(Level::Warning, &text);
+    }
+    Ok(checked.latest)
 }
 
 /// Starts this node as a member of a fleet with an engine, and sends its purges to the fleet.

@@ -24,6 +24,15 @@ pub const fn credentials(_: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Continues after the last purge of the list, because this foxy can belong to no fleet.
+pub const fn continued(
+    _: &Settings,
+    _: Option<&Path>,
+    (_, latest): (u64, u64),
+) -> Result<u64, Failure> {
+    Ok(latest)
+}
+
 /// Starts no member, because this foxy can belong to no fleet.
 pub const fn start(
     _: &Settings,

@@ -350,7 +350,9 @@ impl OpenStores {
         let stores = stores::open(settings, locked, random)?;
         let selection = Selection::named(settings.disk.store_selection);
         let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
-        let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
+        let home = stores.first().map(|store| store.facts.folder.as_path());
+        let continued = |list| fleet_purges::continued(settings, home, list);
+        let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh, continued)?;
         let keeper = with_switch(&mut purges);
         let folders = stores.iter().map(|store| store.facts.folder.clone()).collect();
         let clock = KeptClock::begin(folders)?;

@@ -55,9 +55,14 @@ impl ListHealth {
 }
 
 /// Opens the purge lists in the folders of `stores`. `fresh` has the numbers for a new series
-/// (numbering of purges). Fails if another process has a list open, or if an outdated list can be
-/// neither replaced nor removed.
-pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
+/// (numbering of purges). `continued` gets the random number of the series and the number of its
+/// last purge, and returns the number after which the series continues. Fails if another process
+/// has a list open, or if an outdated list can be neither replaced nor removed.
+pub fn open(
+    stores: &[BesideStore],
+    fresh: FreshNames,
+    continued: impl FnOnce((u64, u64)) -> Result<u64, Failure>,
+) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
     }
@@ -72,7 +77,8 @@ pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists)
     let Continued { journal, forgotten } = judge(&found, fresh);
     report(stores, &found, forgotten);
     let Series { era, set, .. } = journal.series;
-    let book = Arc::new(PurgeBook::new(era, journal.latest, &journal.rules));
+    let latest = continued((era, journal.latest))?;
+    let book = Arc::new(PurgeBook::new(era, latest, &journal.rules));
     let series = Series { era, set, place: 0 };
     let listed = |store: &BesideStore| Listed {
         list: PurgeList::new(

@@ -31,7 +31,7 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
 /// Opens the purge lists in these folders. A list that the test itself still has open counts as
 /// open in another process.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
-    open(&beside(paths), FreshNames { era, set: era })
+    open(&beside(paths), FreshNames { era, set: era }, |(_, latest)| Ok(latest))
 }
 
 fn opened(paths: &[PathBuf], era: u64) -> Purges {
@@ -253,7 +253,7 @@ fn a_series_continues_after_a_store_was_out_only_when_it_is_empty() {
             1 => BesideStore { beginning: Some(beginning), ..store },
             _ => store,
         });
-        open(&beside.collect::<Vec<_>>(), FreshNames { era, set: era })
+        open(&beside.collect::<Vec<_>>(), FreshNames { era, set: era }, |(_, latest)| Ok(latest))
             .unwrap_or_else(|failure| panic!("{failure}"))
             .0
     };
@@ -267,6 +267,23 @@ fn a_series_continues_after_a_store_was_out_only_when_it_is_empty() {
     restore();
     fs::remove_file(paths[1].join(NAME)).expect("there");
     assert_eq!(opened_with(Beginning::Kept, 8).book.era(), 8);
+}
+
+#[test]
+fn a_list_can_continue_after_a_greater_number() {
+    let (_kept, paths) = folders(1);
+    let purges = opened(&paths, 5);
+    assert_eq!(purge(&purges, &[url(1)]), Ok(1));
+    drop(purges);
+    let continued = |list| {
+        assert_eq!(list, (5, 1), "the random number and the latest purge of the list");
+        Ok(100)
+    };
+    let opened_so = open(&beside(&paths), FreshNames { era: 6, set: 6 }, continued);
+    let purges = opened_so.unwrap_or_else(|failure| panic!("{failure}")).0;
+    let again = opened_after(purges, &paths, 7);
+    assert_eq!((again.book.era(), again.book.latest()), (5, 100), "the number is durable");
+    assert_eq!(purge(&again, &[url(2)]), Ok(101));
 }
 
 #[test]
