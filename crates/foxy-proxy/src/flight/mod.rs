@@ -50,8 +50,8 @@ pub(crate) struct Flight {
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight: one request that receives the response. Dropping this value
-/// makes the reader leave the flight.
+/// A reader of a flight: one request that receives the response. Dropping this value makes the
+/// reader leave the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -76,8 +76,7 @@ impl Flight {
         })
     }
 
-    /// Notes that the request that started the flight had a `Cookie` or
-    /// `Authorization` field.
+    /// Notes that the request that started the flight had a `Cookie` or `Authorization` field.
     pub(crate) fn set_personal(&self) {
         self.is_personal.store(true, Ordering::Relaxed);
     }
@@ -86,8 +85,8 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state of the flight. Then tells the memory budget how many bytes
-    /// the flight now has in memory.
+    /// Changes the state of the flight. Then tells the memory budget how many bytes the flight now
+    /// has in memory.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -186,8 +185,8 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. If the fetch failed before the head of the response arrived,
-    /// the error becomes the outcome.
+    /// Ends the flight. If the fetch failed before the head of the response arrived, the error
+    /// becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -202,8 +201,8 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left the flight. From then on, no reader can
-    /// join, so the fill may stop.
+    /// Waits until the last reader has left the flight. From then on, no reader can join, so the
+    /// fill may stop.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -273,8 +272,7 @@ impl Reader {
         std::ptr::eq(&*self.flight, flight)
     }
 
-    /// Returns true if the request that started the flight had a `Cookie` or
-    /// `Authorization` field.
+    /// Returns true if the request that started the flight had a `Cookie` or `Authorization` field.
     pub(crate) fn is_personal(&self) -> bool {
         self.flight.is_personal.load(Ordering::Relaxed)
     }
@@ -288,8 +286,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. The request that started the flight
-    /// passes true as `leader`. Only this request receives the 1xx heads.
+    /// Returns the next event before the body. The request that started the flight passes true as
+    /// `leader`. Only this request receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -358,9 +356,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL if `fits` accepts the flight. Otherwise returns the
-    /// stored response that `landed` finds. If `landed` finds none, starts a flight. `fits` should
-    /// refuse a flight whose response may be invalidated, purged or stale.
+    /// Joins the flight of a URL if `fits` accepts the flight. Otherwise returns the stored
+    /// response that `landed` finds. If `landed` finds none, starts a flight. `fits` should refuse
+    /// a flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -394,8 +392,7 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Also lets requests for `key` join this flight, unless `key` has a flight that
-    /// began later.
+    /// Also lets requests for `key` join this flight, unless `key` has a flight that began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
@@ -403,8 +400,8 @@ impl Flights {
         }
     }
 
-    /// Removes a flight from the table, so that later requests cannot join it. If
-    /// `key` has a newer flight, does nothing.
+    /// Removes a flight from the table, so that later requests cannot join it. If `key` has a newer
+    /// flight, does nothing.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

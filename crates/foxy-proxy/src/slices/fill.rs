@@ -35,8 +35,8 @@ pub(crate) struct SliceRequest {
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
-    /// The record that describes the stored slices of the object: their common head,
-    /// and the object's length.
+    /// The record that describes the stored slices of the object: their common head, and the
+    /// object's length.
     pub(crate) set: Option<Arc<Stored>>,
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
@@ -48,11 +48,11 @@ pub(crate) struct SliceRequest {
 enum SliceKind {
     /// The slice contains the whole object. It is stored like an ordinary response.
     Whole,
-    /// The slice is stored together with the object's other slices, because all have
-    /// the same strong validator.
+    /// The slice is stored together with the object's other slices, because all have the same
+    /// strong validator.
     Slice,
-    /// The slice is stored alone as a partial response. The response has no validator
-    /// that identifies further slices of the same representation.
+    /// The slice is stored alone as a partial response. The response has no validator that
+    /// identifies further slices of the same representation.
     Part,
 }
 
@@ -95,8 +95,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Handles an answer that is not the requested slice, like the answer to a request
-/// for the whole object.
+/// Handles an answer that is not the requested slice, like the answer to a request for the whole
+/// object.
 async fn receive_whole(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -194,8 +194,8 @@ fn why_not_kept(
 }
 
 /// Returns the set of stored slices (aligned MiB) to which a slice belongs. The flag is true if the
-/// head of the set must be stored. Then the set is new, the request validated the set, or the
-/// slice has another lifetime or other cache directives than the set.
+/// head of the set must be stored. Then the set is new, the request validated the set, or the slice
+/// has another lifetime or other cache directives than the set.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -251,8 +251,8 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Sends a whole slice to the store. Ignores the store's reply. If the store has no
-/// such slice later, the proxy fetches it again.
+/// Sends a whole slice to the store. Ignores the store's reply. If the store has no such slice
+/// later, the proxy fetches it again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -271,8 +271,8 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
 }
 
 /// Passes a body of `expected` bytes to the readers of the flight (shared fetch). If `held` (memory
-/// for the body) is given, also collects the body for the store and returns it. Such a slice
-/// is fetched to its end, even if all readers leave.
+/// for the body) is given, also collects the body for the store and returns it. Such a slice is
+/// fetched to its end, even if all readers leave.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

@@ -18,8 +18,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The stored set of slices to which the slice must belong. If `validate` is
-    /// true, the origin must confirm this set.
+    /// The stored set of slices to which the slice must belong. If `validate` is true, the origin
+    /// must confirm this set.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
     /// True if no other request may share the fetch.
@@ -34,9 +34,8 @@ pub(crate) struct FetchedSlice {
     pub(crate) span: Span,
     /// The set of slices to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// True if the slice is being stored, and its set has a strong validator. Only
-    /// then can the slice be read again, and only then can more slices of the same representation
-    /// be fetched.
+    /// True if the slice is being stored, and its set has a strong validator. Only then can the
+    /// slice be read again, and only then can more slices of the same representation be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
@@ -113,9 +112,8 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// Returns the name under which other requests find the flight of a slice (aligned
-/// MiB). A flight that also validates the stored slices has another name, because its answer
-/// differs.
+/// Returns the name under which other requests find the flight of a slice. A flight that also
+/// validates the stored slices has another name, because its answer differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
     let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
     let first = slice.span.first.to_be_bytes();

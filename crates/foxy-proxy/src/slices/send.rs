@@ -167,9 +167,9 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
 }
 
 /// Stores the head of a response in parts also under `key`. With the URL's own key, a set of slices
-/// becomes a whole response, once every slice was sent to the store. With the key for
-/// partial content, a whole response becomes a set of slices. The keys of the parts do not change,
-/// so the parts need not be written again.
+/// becomes a whole response, once every slice was sent to the store. With the key for partial
+/// content, a whole response becomes a set of slices. The keys of the parts do not change, so the
+/// parts need not be written again.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,

@@ -1,5 +1,5 @@
-//! The readings of a path. Servers read unusual spellings in different ways, and no spelling may
-//! avoid a rule.
+//! The readings of a path. Servers read unusual spellings in different ways. So a rule compares the
+//! readings of common servers.
 
 use super::path::decoded;
 use std::borrow::Cow;
@@ -15,10 +15,27 @@ pub(super) enum Readings {
     Every,
 }
 
+/// When a server decodes a path. Its other steps handle backslashes, parameters and dot segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decoding {
+    /// Drops parameters and splits at backslashes both before and after it decodes the path.
+    Between,
+    /// Decodes the path before all other steps.
+    First,
+    /// Splits the path into segments and resolves `..`, as in RFC 3986 and WHATWG URL. So an
+    /// encoded slash or backslash does not split a segment.
+    PerSegment,
+}
+
+impl Decoding {
+    const ALL: [Self; 3] = [Self::Between, Self::First, Self::PerSegment];
+}
+
 /// How a server reads a path. Every server decodes percent-encoded bytes, and ignores `.` segments
 /// and repeated slashes.
 #[derive(Clone, Copy, Debug)]
 struct Reader {
+    decoding: Decoding,
     /// Whether `..` removes the segment before it (RFC 3986 §5.2.4).
     goes_up: bool,
     /// Whether `\` separates segments like `/`, as in browsers (WHATWG URL) and on Windows.
@@ -29,11 +46,28 @@ struct Reader {
 
 impl Reader {
     fn read(self, path: &[u8]) -> Vec<u8> {
-        // Servers differ in what they do first, so both steps run before and after the decoding.
-        let decoded = decoded(&self.prepared(path));
-        let decoded = self.prepared(&decoded);
+        match self.decoding {
+            Decoding::Between => {
+                let decoded = decoded(&self.prepared(path));
+                self.resolved(&self.prepared(&decoded))
+            }
+            Decoding::First => self.resolved(&self.prepared(&decoded(path))),
+            Decoding::PerSegment => {
+                let prepared = self.prepared(path);
+                let segments: Vec<_> = prepared.split(|&byte| byte == b'/').map(decoded).collect();
+                self.resolved_segments(segments.iter().map(Vec::as_slice))
+            }
+        }
+    }
+
+    fn resolved(self, path: &[u8]) -> Vec<u8> {
+        self.resolved_segments(path.split(|&byte| byte == b'/'))
+    }
+
+    /// Joins the segments of a path. The segment before the first slash is ignored.
+    fn resolved_segments<'a>(self, path: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let (mut segments, mut ends_in_folder) = (Vec::new(), false);
-        for segment in decoded.split(|&byte| byte == b'/').skip(1) {
+        for segment in path.skip(1) {
             ends_in_folder = matches!(segment, b"" | b"." | b"..");
             match segment {
                 b"" | b"." => {}
@@ -77,14 +111,15 @@ fn joined(segments: &[&[u8]], ends_in_folder: bool) -> Vec<u8> {
 }
 
 /// Returns a path in normal form, in which conditions compare it. Percent-encoded bytes are decoded
-/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So a different spelling
-/// of a path does not avoid a rule.
+/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So different spellings
+/// of a path have the same form.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     readings_of(path).0
 }
 
 /// Returns a path in normal form, and its other readings. These keep `..` segments, take `\` for a
-/// slash, or drop the parameters of segments. Most paths have no other reading.
+/// slash, drop the parameters of segments, or decode the path at another time. Most paths have no
+/// other reading, and none has more than 23.
 pub(super) fn readings_of(path: &[u8]) -> (Cow<'_, [u8]>, Vec<Vec<u8>>) {
     let is_plain = !path.iter().any(|byte| matches!(byte, b'%' | b'\\' | b';'))
         && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
@@ -96,15 +131,19 @@ pub(super) fn readings_of(path: &[u8]) -> (Cow<'_, [u8]>, Vec<Vec<u8>>) {
     let has = |byte: u8| decoded.contains(&byte);
     let (has_parents, has_backslashes, has_parameters) =
         (decoded.windows(2).any(|pair| pair == b".."), has(b'\\'), has(b';'));
+    // Without percent-encoded bytes, the time of the decoding changes nothing.
+    let decodings = if path.contains(&b'%') { &Decoding::ALL[..] } else { &Decoding::ALL[..1] };
     let mut readings: Vec<Vec<u8>> = Vec::new();
-    for splits_at_backslashes in either(has_backslashes) {
-        for drops_parameters in either(has_parameters) {
-            for keeps_parents in either(has_parents) {
-                let goes_up = !keeps_parents;
-                let reading =
-                    Reader { goes_up, splits_at_backslashes, drops_parameters }.read(path);
-                if !readings.contains(&reading) {
-                    readings.push(reading);
+    for &decoding in decodings {
+        for splits_at_backslashes in either(has_backslashes) {
+            for drops_parameters in either(has_parameters) {
+                for goes_up in either(has_parents).map(|keeps_parents| !keeps_parents) {
+                    let reader =
+                        Reader { decoding, goes_up, splits_at_backslashes, drops_parameters };
+                    let reading = reader.read(path);
+                    if !readings.contains(&reading) {
+                        readings.push(reading);
+                    }
                 }
             }
         }
@@ -168,6 +207,9 @@ mod tests {
             "/;/admin/x",
             "/admin;a=b/x;c",
             "/x\\..;\\admin/x",
+            "/a%2fb/../admin/x",
+            "/a%5cb\\..\\admin/x",
+            "/;x%2fadmin/x",
         ] {
             assert!(others(path).contains(&"/admin/x".to_owned()), "{path} {:?}", others(path));
         }

@@ -59,8 +59,7 @@ impl Tombstone {
     }
 }
 
-/// The last page of a segment. It states the numbers of the other pages in the segment's summary
-///.
+/// The last page of a segment. States how many other pages the segment's summary has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,

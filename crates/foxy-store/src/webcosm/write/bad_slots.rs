@@ -17,12 +17,11 @@ const MAX_RETIRED_SHARE: u32 = 8;
 /// The slots to which writes have failed.
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots to which one write has failed, each with the number of the
-    /// segment whose write failed.
+    /// Slots to which one write has failed, each with the number of the segment whose write failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Segments that the logs skipped because their slots are retired.
-    /// Nothing was written to these segments.
+    /// Segments that the logs skipped because their slots are retired. Nothing was written to these
+    /// segments.
     skipped: BTreeSet<Segment>,
 }
 
@@ -38,8 +37,8 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Notes the result of a write to a segment. A slot is retired after the
-    /// disk failed writes to two successive segments in it. No more records are then written to it.
+    /// Notes the result of a write to a segment. A slot is retired after the disk failed writes to
+    /// two successive segments in it. No more records are then written to it.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;
