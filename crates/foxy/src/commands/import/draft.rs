@@ -242,8 +242,8 @@ impl DraftPart {
 
 impl DraftContent {
     /// Returns the reason for the leftover (directive that is not converted) if foxy refuses this
-    /// setting, rule or origin. If the content is a rule that denies or limits requests, or keeps
-    /// responses from the cache, foxy serves or caches more than the original without it.
+    /// setting, rule or origin. The content may be a rule that denies or limits requests, or keeps
+    /// responses from the cache. Without this rule, foxy serves or caches more than the original.
     fn loss(&self, mistake: String) -> ImportReason {
         let Self::Listed("rule", rule) = self else { return ImportReason::Missing(mistake) };
         let effects = rule.get("then").and_then(Value::as_table);

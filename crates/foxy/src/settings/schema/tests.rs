@@ -217,7 +217,7 @@ fn values() -> Vec<String> {
     let mut text = || {
         let count = 1 + random.below(4);
         let fragments = (0..count).map(|_| {
-            let at = usize::try_from(random.below(24)).expect("a small number");
+            let at = usize::try_from(random.below(FRAGMENTS.len() as u64)).expect("a small number");
             FRAGMENTS[at]
         });
         format!("'{}'", fragments.collect::<String>())

@@ -167,18 +167,23 @@ impl HaproxyImport {
     ) {
         let name = &route.backend;
         let refusing = refuses_all(backend);
+        let has_servers = backend.lines.iter().any(is_server);
         let has_statistics = backend.lines.iter().any(|line| line.starts(&["stats"]));
         let text = match refusing {
             Some(_) => format!("{name} refuses all requests"),
+            None if has_servers => format!("foxy uses no server of {name}, so foxy answers 403"),
             None if has_statistics => format!("{name} has no server, only statistics"),
-            None if backend.lines.iter().any(is_server) => {
-                format!("foxy uses no server of {name}, so it answers 403")
-            }
             None => format!("{name} has no server, so HAProxy answers 503 and foxy 403"),
         };
         if route.term.is_always() {
             let text = format!("{text}; foxy refuses requests that no origin matches");
-            return self.draft.leave(&route.original, ImportReason::NotNeeded(text));
+            let loses_site = refusing.is_none() && has_servers;
+            let reason = if loses_site {
+                ImportReason::Missing(text)
+            } else {
+                ImportReason::NotNeeded(text)
+            };
+            return self.draft.leave(&route.original, reason);
         }
         let start = Ok(vec![route.term.clone()]);
         let terms = earlier.iter().fold(start, |terms, other| without_all(&terms?, &other.term));

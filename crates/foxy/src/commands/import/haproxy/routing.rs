@@ -186,11 +186,7 @@ impl HaproxyImport {
     ) {
         let text: String = original.text.chars().take(100).collect();
         let name = format!("{}: {text}{suffix}", original.place);
-        let refuses = then.contains_key("access");
-        if !self.draft.list("rule", term.rule(&name, then), original) && refuses {
-            let text = "no rule can deny these requests, so foxy serves them".to_owned();
-            self.draft.leave(original, ImportReason::Opens(text));
-        }
+        self.draft.list("rule", term.rule(&name, then), original);
     }
 }
 

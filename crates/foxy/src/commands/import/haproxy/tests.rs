@@ -178,6 +178,29 @@ fn without_an_origin_every_request_is_denied() {
 }
 
 #[test]
+fn a_lost_site_is_not_called_unneeded() {
+    for server in ["server a 10.0.0.1:80 backup", "server-template a 1-3 a.test:80"] {
+        let content =
+            format!("frontend f\n  bind :80\n  default_backend b\nbackend b\n  {server}\n");
+        let (_, report) = converted(&content);
+        let (_, missing) = report.split_once("Not converted:").unwrap_or_default();
+        let (missing, _) = missing.split_once("Not needed:").unwrap_or((missing, ""));
+        assert!(missing.contains("foxy uses no server of b"), "{server}\n{report}");
+    }
+}
+
+#[test]
+fn a_denial_that_foxy_refuses_is_reported_once() {
+    let content = format!(
+        "frontend f\n  bind :80\n  http-request deny if {{ src odd/99 }}\n  \
+         default_backend app\n{BACKENDS}"
+    );
+    let (toml, report) = converted(&content);
+    assert!(report.contains(PERMITS_MORE), "{toml}\n{report}");
+    assert_eq!(report.matches("odd/99 }: ").count(), 1, "{toml}\n{report}");
+}
+
+#[test]
 fn rules_and_origins_with_one_line_get_different_names() {
     let content = "cache c\n  max-age 60\nfrontend f\n  bind :80\n  http-request cache-use c\n  \
                    http-response cache-store c\n  \

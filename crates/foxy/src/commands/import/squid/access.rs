@@ -139,10 +139,6 @@ pub fn add_rules(
             let part = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
             let name = format!("{}{part}", rule_name(original));
             let is_taken = draft.list("rule", term.rule(&name, effect.clone()), original);
-            if !is_taken && !allows {
-                let text = "no rule can deny these requests, so foxy serves them".to_owned();
-                draft.leave(original, ImportReason::Opens(text));
-            }
             is_decided |= is_taken && term.is_always();
         }
     }

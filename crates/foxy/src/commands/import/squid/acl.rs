@@ -6,6 +6,10 @@ use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::acl_values::{self, AclWord, Expressed};
 use std::collections::HashMap;
 
+/// The most levels of ACLs in ACLs (`any-of`, `all-of`) that are read. ACLs that contain each other
+/// have no end.
+const DEEPEST: usize = 8;
+
 /// All ACLs of a Squid configuration, by name.
 #[derive(Debug)]
 pub struct SquidAcls {
@@ -115,26 +119,30 @@ impl SquidAcls {
 
     /// Returns whether an ACL, or a list in it, asks clients for credentials.
     pub fn asks(&self, name: &str) -> bool {
-        self.has(name, &|list| acl_values::asks(&list.kind))
+        self.has(name, &|list| acl_values::asks(&list.kind), 0)
     }
 
     /// Returns whether an ACL, or a list in it, compares the names that Squid looks up for
     /// addresses. With `negated`, counts only ACLs after an odd number of `!`.
     pub fn looks_up(&self, name: &str, negated: bool) -> bool {
+        self.looks_up_within(name, negated, 0)
+    }
+
+    fn looks_up_within(&self, name: &str, negated: bool, depth: usize) -> bool {
         self.lists.get(name).is_some_and(|list| match list.kind.as_str() {
             "any-of" | "all-of" => list.lines.iter().flatten().any(|word| {
                 let (not, inner) = literal(&word.text);
-                inner != name && self.looks_up(&inner, not != negated)
+                depth < DEEPEST && self.looks_up_within(&inner, not != negated, depth + 1)
             }),
             _ => list.looks_up && !negated,
         })
     }
 
-    fn has(&self, name: &str, holds: &dyn Fn(&SquidAcl) -> bool) -> bool {
+    fn has(&self, name: &str, holds: &dyn Fn(&SquidAcl) -> bool, depth: usize) -> bool {
         self.lists.get(name).is_some_and(|list| match list.kind.as_str() {
             "any-of" | "all-of" => list.lines.iter().flatten().any(|word| {
                 let (_, inner) = literal(&word.text);
-                inner != name && self.has(&inner, holds)
+                depth < DEEPEST && self.has(&inner, holds, depth + 1)
             }),
             _ => holds(list),
         })
@@ -157,7 +165,6 @@ impl SquidAcls {
         name: &str,
         depth: usize,
     ) -> Result<ExpandedLine, TermFlaw> {
-        const DEEPEST: usize = 8;
         if depth == DEEPEST {
             return Err(TermFlaw::Undefined(name.to_owned()));
         }

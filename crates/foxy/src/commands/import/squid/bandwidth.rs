@@ -102,9 +102,6 @@ fn add_rules(draft: &mut ImportDraft, acls: &SquidAcls, line: &AccessLine, rate:
         let limit = Value::from(format!("{}/s", values::bytes(rate)));
         let then = Table::from_iter([("bandwidth-limit".to_owned(), limit)]);
         let rule = term.rule(&format!("{} {number}", access::rule_name(original)), then);
-        if !draft.list("rule", rule, original) {
-            let text = "foxy cannot have this rule, so nothing limits these clients";
-            draft.leave(original, ImportReason::Opens(text.into()));
-        }
+        draft.list("rule", rule, original);
     }
 }

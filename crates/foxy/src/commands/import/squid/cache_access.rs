@@ -137,9 +137,6 @@ fn deny(
                 effect("bypass", true)
             }
         };
-        if !draft.list("rule", term.rule(&rule_name(original), then), original) {
-            let text = "foxy cannot have this rule, so it would use its cache here";
-            draft.leave(original, ImportReason::Opens(text.into()));
-        }
+        draft.list("rule", term.rule(&rule_name(original), then), original);
     }
 }

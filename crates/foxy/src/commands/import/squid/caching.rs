@@ -38,7 +38,7 @@ pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
 
 pub fn cache_mem(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     let off = set_size(import, line, "memory", "MB", ByteSize(1 << 20))?;
-    import.cache_sizes.memory_off |= off;
+    import.cache_sizes.memory_off = off;
     Ok(())
 }
 
@@ -52,7 +52,7 @@ pub fn maximum_object_size(import: &mut SquidImport<'_>, line: &SquidLine) -> Co
 
 pub fn maximum_object_size_in_memory(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     let off = set_size(import, line, "memory-object-limit", "KB", ByteSize(1 << 10))?;
-    import.cache_sizes.memory_off |= off;
+    import.cache_sizes.objects_in_memory_off = off;
     Ok(())
 }
 
@@ -93,6 +93,7 @@ pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Conver
 #[derive(Debug, Default)]
 pub struct CacheSizes {
     memory_off: bool,
+    objects_in_memory_off: bool,
     disk_off: Option<Original>,
 }
 
@@ -107,7 +108,8 @@ impl CacheSizes {
             draft.retain("store", has_limit);
         }
         let memory = Original::file("memory");
-        match (draft.value("store").is_none(), self.memory_off) {
+        let is_memory_off = self.memory_off || self.objects_in_memory_off;
+        match (draft.value("store").is_none(), is_memory_off) {
             (true, true) => {
                 let rule = AccessTerm::default().rule("no cache", effect("bypass", true));
                 draft.list("rule", rule, &memory);
@@ -118,11 +120,12 @@ impl CacheSizes {
                 draft.leave(&memory, ImportReason::Differs(text.into()));
             }
             (true, false) => {
-                let original = Original::file("no cache_dir");
-                draft.set("scheme", "null", self.disk_off.as_ref().unwrap_or(&original));
+                let no_folder = Original::file("no cache_dir");
+                let original = self.disk_off.as_ref().unwrap_or(&no_folder);
+                draft.set("scheme", "null", original);
                 let text = "like the original, foxy caches in memory alone; to cache on disk, \
                             remove `scheme` and set `size`";
-                draft.leave(&original, ImportReason::Step(text.into()));
+                draft.leave(original, ImportReason::Step(text.into()));
             }
             (false, false) => {}
         }

@@ -274,10 +274,7 @@ impl SquidPeers {
             }
         }
         let name = format!("peers {number}, from {}", original.place);
-        if !draft.list("rule", term.rule(&name, then), original) && is_refusal {
-            let text = "foxy cannot have this rule, so it fetches these responses itself";
-            draft.leave(original, ImportReason::Opens(text.into()));
-        }
+        draft.list("rule", term.rule(&name, then), original);
     }
 
     /// Refuses the requests that Squid sends to a parent proxy alone, because the new configuration
@@ -393,10 +390,7 @@ fn refuse(
         let term = exceptions.iter().fold(term.clone(), |term, facets| term.and_not(facets));
         let then = refusal("A parent proxy must fetch this, but foxy has none.");
         let rule = term.rule(&format!("{} ({number})", access::rule_name(original)), then);
-        if !draft.list("rule", rule, original) {
-            let text = "foxy cannot have this rule, so it fetches these responses itself";
-            draft.leave(original, ImportReason::Opens(text.into()));
-        }
+        draft.list("rule", rule, original);
     }
     let text = "foxy has no parent for these requests, so a rule refuses them";
     draft.leave(original, ImportReason::Missing(text.into()));

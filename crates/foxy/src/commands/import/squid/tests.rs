@@ -100,7 +100,11 @@ fn sizes_of_zero_switch_parts_of_the_cache_off() {
     let no_cache = "name = \"no cache\"\nthen = { bypass = true }";
     let null = "scheme = \"null\"";
     for (lines, expected, absent) in [
-        (format!("{disk}maximum_object_size 0 KB\n"), &[null][..], &["store = ", no_cache][..]),
+        (
+            format!("{disk}maximum_object_size 0 KB\n"),
+            &[null, "KB: like the"][..],
+            &["store = ", no_cache, "no cache_dir"][..],
+        ),
         (
             format!("maximum_object_size 0\n{disk}{limited}"),
             &["store = [\"/r-foxy,size=100M,max-object=32768\"]"],
@@ -108,6 +112,13 @@ fn sizes_of_zero_switch_parts_of_the_cache_off() {
         ),
         ("maximum_object_size_in_memory 0 KB\n".into(), &[null, no_cache], &[]),
         ("cache_mem 0 MB\n".into(), &[null, no_cache], &[]),
+        ("cache_mem 0\ncache_mem 64 MB\n".into(), &[null], &[no_cache]),
+        ("cache_mem 0\nmaximum_object_size_in_memory 8 KB\n".into(), &[null, no_cache], &[]),
+        (
+            "maximum_object_size_in_memory 0\nmaximum_object_size_in_memory 8 KB\n".into(),
+            &[null],
+            &[no_cache],
+        ),
         (
             format!("{disk}cache_mem 0 MB\n"),
             &["copies of stored responses in memory"],
@@ -117,6 +128,25 @@ fn sizes_of_zero_switch_parts_of_the_cache_off() {
         (format!("{disk}maximum_object_size 4 MB\n"), &["object-limit = \"4M\""], &[null]),
     ] {
         check(&format!("http_access allow localhost\n{lines}"), expected, absent);
+    }
+}
+
+#[test]
+fn lists_of_acls_that_contain_each_other_are_reported() {
+    let acls = "acl a any-of b\nacl b any-of a\nhttp_access allow localhost\n";
+    for line in ["http_access deny a\n", "cache deny a\n"] {
+        check(&format!("{acls}{line}"), &[PERMITS_MORE], &[]);
+    }
+}
+
+#[test]
+fn a_denial_that_foxy_refuses_is_reported_once() {
+    for directive in ["http_access", "cache", "send_hit", "store_miss"] {
+        let lines = format!("acl p port 99999\nhttp_access allow all\n{directive} deny p\n");
+        let mut draft = import(&lines, &OriginalFiles::beside(Path::new("")), false);
+        make_valid(&mut draft).expect("valid");
+        let of_line = draft.leftovers.iter().filter(|it| it.opens() && it.place.line == 3);
+        assert_eq!(of_line.count(), 1, "{directive}\n{:#?}", draft.leftovers);
     }
 }
 
