@@ -5,7 +5,8 @@ use crate::core::transport::WriteSide;
 use crate::request::answered::{
     AnswerOptions, ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
-use crate::request::cache_status::NamedStatus;
+use crate::request::cache_status::{CacheStatus, NamedStatus};
+use crate::request::reason::ErrorReason;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
@@ -44,6 +45,9 @@ impl<'a> Http1Sender<'a> {
         };
         if let Some(timing) = self.progress.server_timing(opening.outcome) {
             out.put_slice(format!("Server-Timing: {timing}\r\n").as_bytes());
+        }
+        if matches!(opening.outcome, CacheStatus::Error(ErrorReason::Upstream(_))) {
+            self.progress.note_left(self.half.peer_has_left());
         }
         let status = self.progress.cache_status(opening.outcome);
         let after = end_head(&mut out, options, opening, status);

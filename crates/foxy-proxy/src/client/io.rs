@@ -8,7 +8,6 @@ use crate::intercept::Inside;
 use crate::request::answered::Progress;
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -144,18 +143,6 @@ impl ClientConnection {
         let write = if self.is_muted { WriteSide::Muted } else { write };
         let receiver = Http1Receiver { half, decoder, buffer, room, limits: *limits, patience };
         (receiver, Http1Sender::new(write, write_limit, progress))
-    }
-
-    /// Returns true if the client has closed its sending side or the whole connection.
-    pub(crate) fn has_been_left(&self) -> bool {
-        let end = self.stream.with_socket(|socket| {
-            let mut byte = [MaybeUninit::uninit()];
-            socket2::SockRef::from(socket).peek(&mut byte)
-        });
-        match end {
-            Ok(count) => count == 0,
-            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
-        }
     }
 }
 

@@ -214,6 +214,20 @@ impl ReadSide<'_> {
 }
 
 impl WriteSide<'_> {
+    /// Returns true if the peer has closed its sending side or the whole connection.
+    pub(crate) fn peer_has_left(&self) -> bool {
+        let peek = |socket: &TcpStream| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]);
+        let peeked = match self {
+            Self::Muted => return false,
+            Self::Plain(half) => peek(half.as_ref()),
+            Self::Tls(stream) => stream.borrow().get_ref().0.with_socket(peek),
+        };
+        match peeked {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
     /// Writes as many bytes as the socket accepts. Fails with `WouldBlock` if it accepts none.
     pub(crate) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {

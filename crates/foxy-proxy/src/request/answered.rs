@@ -81,6 +81,8 @@ pub(crate) struct Progress {
     started: Cell<Instant>,
     /// Whether the answer has a `Server-Timing` field.
     is_timed: Cell<bool>,
+    /// Whether the client had left before foxy began to answer with an error of the origin.
+    had_left: Cell<bool>,
     /// The name of this cache in `Cache-Status`.
     cache_name: Cell<&'static str>,
     /// Facts about the answer for the node of the fleet that sent the request. `None` if the client
@@ -97,6 +99,7 @@ impl Progress {
         self.given_id.take();
         self.started.set(started);
         self.is_timed.set(false);
+        self.had_left.set(false);
         self.responder.take();
         self.rules.borrow_mut().clear();
         self.pace.take();
@@ -204,6 +207,15 @@ impl Progress {
     pub(crate) fn open(&self, status: u16, outcome: CacheStatus, head: u64) {
         self.opened.set(Some((status, outcome)));
         self.head.set(head);
+    }
+
+    /// Records whether the client has left before the answer.
+    pub(crate) fn note_left(&self, had_left: bool) {
+        self.had_left.set(had_left);
+    }
+
+    pub(crate) fn client_had_left(&self) -> bool {
+        self.had_left.get()
     }
 
     pub(crate) fn send(&self, bytes: u64) {

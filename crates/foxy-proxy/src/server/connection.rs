@@ -11,7 +11,6 @@ use crate::core::tls::HandshakeFacts;
 use crate::core::transport::{LINGER, Transport};
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ConnectionFate};
-use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
 use crate::server::request_log::{Ended, ReadRequest, RequestLog};
@@ -322,7 +321,7 @@ pub(crate) async fn turn_away(
     let log = RequestLog::begin(&worker, peer, clock::monotonic(), ReadRequest::NOTHING, &progress);
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
     let ended = Ended::from(result);
-    log.end(&ended, sender.sent(), false);
+    log.end(&ended, sender.sent());
     connection.stream.linger().await;
 }
 
@@ -371,7 +370,7 @@ async fn serve_request(
             let log = RequestLog::begin(worker, peer, started, read, &progress);
             let result = Box::pin(answer::error(worker, &mut sender, CLOSING, reason)).await;
             let ended = Ended::from(result);
-            log.end(&ended, sender.sent(), false);
+            log.end(&ended, sender.sent());
             state.activity().begin_wait(Instant::now());
             connection.stream.linger().await;
             return NextStep::Close;
@@ -401,7 +400,7 @@ async fn answer_request(
     let ReadRequest::Head(head, _) = &mut log.read else { return NextStep::Close };
     let (ended, bytes) =
         request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
-    log.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
+    log.end(&ended, bytes);
     match ended {
         Ended::Answered(answered) if answered.connection == ConnectionFate::Keep => {
             return NextStep::ReadRequest;
@@ -417,11 +416,6 @@ async fn answer_request(
         Ended::Aborted(_) => {}
     }
     NextStep::Close
-}
-
-const fn is_error(ended: &Ended) -> bool {
-    let Ended::Answered(answered) = ended else { return false };
-    matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
 /// Reads a request head. An idle connection waits for the first byte up to the idle limit, or until

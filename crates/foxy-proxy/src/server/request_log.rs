@@ -10,7 +10,6 @@ use crate::request::access::{AccessRecord, CutReason, Finished, authority, witho
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
-use crate::request::reason::ErrorReason;
 use crate::request::sample::SampledAnswer;
 use crate::upstream::{GroupMember, Scheme};
 use crate::worker::Worker;
@@ -117,18 +116,15 @@ impl<'a> RequestLog<'a> {
         self.is_over = true;
     }
 
-    /// Counts and logs the request. `bytes` is the number of bytes sent to the client. `left` is
-    /// true if the client had already closed the connection.
-    pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
+    /// Counts and logs the request. `bytes` is the number of bytes sent to the client.
+    pub(crate) fn end(mut self, ended: &Ended, bytes: u64) {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);
         match ended {
             Ended::Answered(Answered { response: sent, .. })
             | Ended::Tunnelled(sent)
             | Ended::Intercepted(_, sent) => {
-                let waited_in_vain =
-                    matches!(sent.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
-                if left && waited_in_vain {
+                if self.progress.client_had_left() {
                     self.worker.counters.add(Counter::ClientsLeft, 1);
                     return self.finish_cut(CutReason::ClientLeft, bytes);
                 }

@@ -4,8 +4,11 @@
 use crate::bench::{TestProxy, forward_proxy};
 use crate::ranges::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::core::counters::Counter;
+use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
 use foxy_testkit::http::{head_length, header};
 use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::parent::dead_url;
+use foxy_testkit::wait::until;
 use std::io::Read;
 
 /// Creates an object whose origin closes the connection after each answer. The close ends an answer
@@ -103,4 +106,19 @@ fn what_came_before_a_break_is_there_for_the_next() {
     let heads = origin.heads.lock().expect("not poisoned").clone();
     let asked: Vec<_> = heads[2..].iter().map(|head| header(head, "range").unwrap_or("")).collect();
     assert_eq!(asked, ["bytes=2097152-3145727", "bytes=3145728-4194303"]);
+}
+
+#[test]
+fn a_client_that_read_the_whole_error_of_an_origin_did_not_leave_early() {
+    const REQUESTS: u64 = 60;
+    let (proxy, dead) = (forward_proxy(), dead_url());
+    for number in 0..REQUESTS {
+        assert_eq!(proxy.get(&format!("{dead}/{number}"), "").status, 502);
+    }
+    until("all requests are counted", || {
+        let outcomes = proxy.proxy.gauges().outcomes();
+        let failed = outcomes.iter().filter(|it| it.outcome == RequestOutcome::OriginFailed);
+        (failed.map(|it| it.classes.iter().sum::<u64>()).sum::<u64>() == REQUESTS).then_some(())
+    });
+    assert_eq!(proxy.count(Counter::ClientsLeft), 0);
 }

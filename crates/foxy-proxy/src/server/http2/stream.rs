@@ -103,7 +103,7 @@ pub(crate) async fn serve(
     if node.is_some() && parts.method == http::Method::OPTIONS {
         return log.forget();
     }
-    log.end(&ended, bytes, false);
+    log.end(&ended, bytes);
 }
 
 /// Returns the reason for the reset of a stream whose answer is not complete.
