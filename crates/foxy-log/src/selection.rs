@@ -153,6 +153,11 @@ impl Selector {
     /// second that has passed.
     #[cold]
     fn begin_second(&self, now: Instant) {
+        if self.second.get() == 0 {
+            // Each thread starts elsewhere in the sequence of pseudo-random numbers. With the same
+            // start, all threads would sample the same requests after each start of foxy.
+            self.drawn.set((now.0 ^ (now.0 >> 32)) as u32);
+        }
         let passed = 1 + (now.0 - self.second.get()) / SECOND;
         if self.samples.get() < MOST_SAMPLES / 2 {
             let halvings = u32::try_from(passed).unwrap_or(31).min(31);
@@ -188,6 +193,20 @@ mod tests {
             entries.extend(selected.inspect(|_| selector.note(true)));
         }
         entries
+    }
+
+    #[test]
+    fn workers_that_start_at_other_times_sample_other_transactions() {
+        let sampled = |begun: u64| -> Vec<u64> {
+            let selector = Selector::new();
+            let select = |number: &u64| {
+                let now = at(begun + number * 20);
+                let selected = selector.select((false, 2), Duration::from_micros(20), now);
+                selected.is_some_and(|selected| selected.kept == Kept::Sample)
+            };
+            (0..2_000).filter(select).collect()
+        };
+        assert_ne!(sampled(1_000_003), sampled(2_718_281));
     }
 
     #[test]

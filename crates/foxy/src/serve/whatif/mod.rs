@@ -332,7 +332,9 @@ impl AnswerSample for WhatIf {
     }
 
     fn add(&self, answer: &SampledAnswer<'_>) {
-        if !answer.outcome.request_outcome().is_cacheable() {
+        let outcome = answer.outcome.request_outcome();
+        let is_failed_change = outcome == RequestOutcome::OriginFailed && !answer.is_get;
+        if !outcome.is_cacheable() || is_failed_change {
             return;
         }
         let one_less = |left: u32| left.checked_sub(1);
