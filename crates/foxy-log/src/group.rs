@@ -39,13 +39,13 @@ impl Totals {
         let bytes = transaction.bytes.saturating_mul(weight);
         self.entries += 1;
         self.requests += weight;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
         if transaction.is_cacheable() {
             self.cacheable += weight;
         }
         if transaction.is_hit() {
             self.hits += weight;
-            self.hit_bytes += bytes;
+            self.hit_bytes = self.hit_bytes.saturating_add(bytes);
         }
         if transaction.is_error() {
             self.errors += weight;

@@ -1,5 +1,7 @@
 //! Formats tables with aligned columns, as text or Markdown.
 
+use foxy_base::printable;
+
 /// A table under construction.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -12,9 +14,10 @@ impl Table {
         Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
     }
 
-    /// Adds a row. Missing cells stay empty.
+    /// Adds a row. Missing cells stay empty. Characters that could change a terminal are replaced.
     pub fn row(&mut self, cells: &[String]) {
-        self.rows.push(cells.to_vec());
+        let cell = |cell: &String| printable(&cell.replace(['\n', '\r'], " "));
+        self.rows.push(cells.iter().map(cell).collect());
     }
 
     /// Returns the table as Markdown, with numbers aligned to the right.
@@ -24,7 +27,7 @@ impl Table {
         for (number, row) in self.rows.iter().enumerate() {
             for column in 0..columns {
                 let cell = row.get(column).map_or("", String::as_str);
-                let cell = cell.replace('|', "\\|").replace(['\n', '\r'], " ");
+                let cell = cell.replace('|', "\\|");
                 text.extend(["| ", cell.as_str(), if cell.is_empty() { "" } else { " " }]);
             }
             text.push_str("|\n");

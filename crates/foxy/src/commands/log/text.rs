@@ -1,7 +1,7 @@
 //! Shows transactions, groups and fields as text or JSON.
 
 use crate::commands::figures::share;
-use foxy_base::ByteSize;
+use foxy_base::{ByteSize, ascii_json, printable};
 use foxy_log::field::{self, FieldKind, Get};
 use foxy_log::group::Totals;
 use foxy_log::lines::time;
@@ -11,12 +11,7 @@ use serde_json::{Map, Value, json};
 
 /// Returns a line for a transaction.
 pub fn one(transaction: &Transaction<'_>, as_json: bool) -> String {
-    if as_json { json_line(transaction) } else { safe(&line(transaction)) }
-}
-
-/// Replaces control characters, which could change the terminal.
-pub fn safe(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect()
+    if as_json { ascii_json(&json_line(transaction)) } else { printable(&line(transaction)) }
 }
 
 fn line(transaction: &Transaction<'_>) -> String {
@@ -106,7 +101,7 @@ pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
     for (value, totals) in groups {
         let quantile = |micros: Option<u64>| micros.map_or_else(|| "–".to_owned(), duration);
         table.row(&[
-            if value.is_empty() { "–".to_owned() } else { safe(value) },
+            if value.is_empty() { "–".to_owned() } else { (*value).to_owned() },
             totals.requests.to_string(),
             share(totals.hit_ratio()),
             totals.errors.to_string(),
@@ -133,7 +128,7 @@ pub fn group_json(field: &str, (value, totals): (&str, &Totals)) -> String {
         "p99_us": totals.elapsed.quantile(0.99),
         "origin_p99_us": totals.ttfb.quantile(0.99),
     });
-    object.to_string()
+    ascii_json(&object.to_string())
 }
 
 /// Returns a table of all fields.
@@ -155,18 +150,19 @@ mod tests {
         let line = b"1286536308.779    180 192.0.2.1 TCP_MISS/200 411 GET http://a.test/x alice \
             HIER_DIRECT/10.0.0.1 text/html";
         let mut transaction = foxy_log::lines::parse(line).expect("a line");
-        transaction.texts[Text::Url as usize] = "http://a.test/\u{1b}[2J".into();
+        transaction.texts[Text::Url as usize] = "http://a.test/\u{1b}[2J\u{202e}".into();
         transaction.texts[Text::Reason as usize] = "uri-miss".into();
         (transaction.origin_ttfb, transaction.weight) = (Some(1_250_000), 64);
         assert_eq!(
             one(&transaction, false),
             "2010-10-08T11:11:48.779Z 200 miss             180ms     411 B 192.0.2.1 GET \
-             http://a.test/\u{fffd}[2J (uri-miss; origin 1.25s; server 10.0.0.1; user alice; \
+             http://a.test/\u{fffd}[2J\u{fffd} (uri-miss; origin 1.25s; server 10.0.0.1; user alice; \
              one of 64)"
         );
         let object: Value = serde_json::from_str(&one(&transaction, true)).expect("JSON");
         assert_eq!(object["origin.ttfb_us"], 1_250_000);
         assert_eq!(object["host"], "a.test");
+        assert!(one(&transaction, true).is_ascii());
         assert_eq!(object.get("rules"), None);
     }
 

@@ -192,7 +192,7 @@ fn a_store_is_shown_part_by_part() {
     for part in ["superblock", "journal 1", "log probation", "sealed", "packed", "3 pages"] {
         assert!(out.contains(part), "no {part} in {out}");
     }
-    assert!(out.contains("25 records are on disk; 25 of them would be served"), "{out}");
+    assert!(out.contains("25 records are on disk; 25 of them are live"), "{out}");
     let (code, out, _) = foxy(&["store", "inspect", "--segment", "0"], &path);
     let shown = out.lines().find(|line| line.contains(&"03".repeat(16))).expect("the record");
     assert!(code == Some(0) && shown.contains("packed") && shown.ends_with("40   300"), "{shown}");

@@ -3,7 +3,7 @@
 
 use crate::commands::figures::span;
 use crate::terminal;
-use foxy_base::{ByteSize, WallTime};
+use foxy_base::{ByteSize, WallTime, ascii_json, printable};
 use foxy_rules::operator::Pattern;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ impl Listing {
 
     fn line(&self, object: &Value) -> String {
         if self.is_json {
-            return object.to_string();
+            return ascii_json(&object.to_string());
         }
         let since = |name: &str| {
             let then = object[name].as_u64();
@@ -149,7 +149,7 @@ impl Listing {
             text("uses"),
             text("parts"),
             text("status"),
-            object["url"].as_str().unwrap_or_default(),
+            printable(object["url"].as_str().unwrap_or_default()),
             marks.collect::<String>(),
         )
     }
