@@ -1,6 +1,6 @@
 //! Points in time as plain values, times in logs, clocks, seeded randomness, byte sizes, names and
-//! addresses of hosts, texts that are safe to print, and the owners and rates of a fleet's keys. Only
-//! [`clock`] reads the clocks of the machine. The crate contains no code for disks or HTTP.
+//! addresses of hosts, texts that are safe to print, and the owners and rates of a fleet's keys.
+//! Only [`clock`] reads the clocks of the machine. The crate contains no code for disks or HTTP.
 
 mod cidr;
 pub mod clock;

@@ -33,7 +33,8 @@ const RESTING_PINGS: u32 = 10;
 /// operating system's scheduler are usually shorter.
 const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Longest such time. It also applies while too few answers of the owner were measured.
+/// Longest time to wait for the owner of a key. It also applies while too few answers of the owner
+/// were measured.
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The state of a fleet, as one node sees it.

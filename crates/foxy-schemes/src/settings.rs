@@ -34,8 +34,8 @@ pub enum UfsReclaim {
     EverySecond,
 }
 
-/// Decides who writes and closes files in the storage scheme `aufs` on a modelled disk. On a real
-/// disk, threads always do.
+/// Decides which thread writes and closes files in the storage scheme `aufs` on a modelled disk. On
+/// a real disk, the threads of `aufs` always write and close the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AufsWrites {
     /// The threads write and close files.

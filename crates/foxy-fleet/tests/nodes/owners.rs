@@ -131,7 +131,7 @@ fn a_post_at_any_node_removes_the_response_at_the_owner() {
 }
 
 #[test]
-fn a_post_removes_the_responses_that_its_answer_names_at_all_nodes() {
+fn a_post_removes_the_responses_that_its_answer_names_at_their_owner() {
     let origin = TestOrigin::start(|head, number| match head.starts_with("POST") {
         true => ok("Location: /9?n=1\r\nContent-Location: http://other.test/1\r\n", b""),
         false => ok(CACHEABLE, &[number as u8]),

@@ -64,7 +64,6 @@ fn a_node_that_answers_pings_but_no_requests_is_lost() {
     let urls: Vec<_> = fleet.urls(origin.address, 1, 2).take(4).collect();
     let (node, owner) = (fleet.node(0), fleet.node(1));
     owner.store.is_slow.store(true, Ordering::Relaxed);
-    let begun = clock::monotonic();
     std::thread::scope(|scope| {
         for url in &urls[..3] {
             scope.spawn(move || {
@@ -74,8 +73,6 @@ fn a_node_that_answers_pings_but_no_requests_is_lost() {
             });
         }
     });
-    let took = clock::monotonic().since(begun);
-    assert!(took < SLOW, "{took:?}");
     assert!(node.nodes.is_lost(1), "the owner answered none of three requests");
     assert_eq!(node.count(Counter::FleetNodesLost), 1);
     let answer = node.get(&urls[3], "");

@@ -110,6 +110,8 @@ pub(crate) async fn answer(
                     let status = answer.head.status;
                     forget_replaced_by_node(worker, (base, key), stored, &watch, status).await;
                 }
+                // The client gets the stale response, as the caching rules permit.
+                Lookup::Refresh { .. } if has_failed => return Ok(None),
                 _ => {}
             }
             send(transaction, answer, reason).await.map(Some)
@@ -180,12 +182,12 @@ impl Asking<'_, '_, '_> {
         }
     }
 
-    /// Stops to wait for nodes that are lost, or that were silent for too long.
+    /// Stops waiting for nodes that are lost, or that were silent for too long.
     fn give_up_silent(&mut self) {
         let (link, counters) = (self.link, &self.transaction.worker.counters);
         self.open.retain(|asked| {
             let is_silent = !asked.waits_for_origin && asked.asked.elapsed() >= SILENCE;
-            if is_silent {
+            if is_silent && asked.exchange.is_sent() {
                 link.misses_request(counters, asked.number);
             }
             !is_silent && !link.fleet.is_lost(asked.number)
@@ -255,7 +257,9 @@ impl Asking<'_, '_, '_> {
                     UpstreamError::Connect(_) | UpstreamError::NoResponse => {
                         self.link.fails(counters, asked.number);
                     }
-                    UpstreamError::HeadTimeout => self.link.misses_request(counters, asked.number),
+                    UpstreamError::HeadTimeout if !asked.waits_for_origin => {
+                        self.link.misses_request(counters, asked.number);
+                    }
                     _ => {}
                 }
                 return None;

@@ -199,7 +199,8 @@ impl ErrorReason {
                  does"
             }
             Self::CredentialsBusy => {
-                "too many requests of your address wait for a password check; send fewer at a time"
+                "too many requests of your address wait for a password check, or this request \
+                 waited too long; send fewer at a time"
             }
             Self::DeniedByRule => "a rule of this proxy refuses the request",
             Self::NotAllowedByRule => "no rule of this proxy allows the request",
@@ -295,6 +296,7 @@ mod tests {
             (Upstream(Connect(ResolveError::NoSuchHost.into())), Some(ErrorCause::Origin)),
             (Upstream(UpstreamError::HeadTimeout), Some(ErrorCause::Origin)),
             (Upstream(Connect(ConnectError::OutOfResources)), Some(ErrorCause::Node)),
+            (Upstream(Connect(ConnectError::Unreachable)), Some(ErrorCause::Node)),
             (Upstream(Connect(ResolveError::TooManyLookups.into())), Some(ErrorCause::Node)),
             (Upstream(Connect(DestinationRefusal::Loopback.into())), Some(ErrorCause::Node)),
             (Upstream(Http2Error::Crowded.into()), Some(ErrorCause::Node)),

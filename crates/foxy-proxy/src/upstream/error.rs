@@ -278,9 +278,9 @@ impl UpstreamError {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)
     }
 
-    /// Returns true if every node of the fleet would probably fail like this node: the origin, the
-    /// network or the name servers failed. Returns false if this node's own limits or destination
-    /// policy forbid the request.
+    /// Returns true if every node of the fleet would probably fail like this node: the origin or
+    /// the name servers failed. Returns false if this node's own limits or destination policy
+    /// forbid the request, or if this node has no route to the origin.
     pub(crate) const fn is_for_every_node(self) -> bool {
         use ResolveError::{TooManyLookups, TooManyOfClient};
         self.is_the_origins()
@@ -288,6 +288,7 @@ impl UpstreamError {
                 self,
                 Self::Connect(
                     ConnectError::OutOfResources
+                        | ConnectError::Unreachable
                         | ConnectError::Resolve(TooManyLookups | TooManyOfClient)
                 ) | Self::Http2(Http2Error::Crowded)
             )

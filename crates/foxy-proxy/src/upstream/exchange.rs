@@ -138,6 +138,11 @@ impl UpstreamExchange {
         }
     }
 
+    /// Returns true if the request was given to a connection.
+    pub const fn is_sent(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Sets the client for whom the exchange connects to the origin. The client's name look-ups are
     /// limited. A PROXY header and `source-address = "client"` use the client's address.
     pub fn asked_by(self, client: ClientEnds) -> Self {

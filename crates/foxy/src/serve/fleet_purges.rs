@@ -59,7 +59,9 @@ pub fn continued(
     let place = StoredPlace(Some(folder.to_owned()));
     let checked = place.check(Binding::new(node.as_str(), era, latest)).map_err(|error| {
         let file = file.display();
-        Failure::Unusable(format!("{file} does not fit to the purge list; remove it: {error}"))
+        Failure::Unusable(format!(
+            "cannot replace {file}, which does not fit the purge list: {error}; remove the file"
+        ))
     })?;
     if let Some(why) = checked.forgotten {
         let file = file.display();

@@ -43,7 +43,9 @@ impl Where {
             }
             _ if read_ahead.is_some() => {
                 return Err(Failure::Unusable(
-                    "--read-ahead needs --device mechanical; other devices have their own".into(),
+                    "--read-ahead needs --device mechanical; other devices have their own \
+                     read-ahead"
+                        .into(),
                 ));
             }
             path if Path::new(path).is_dir() => Self::Folder(path.into()),

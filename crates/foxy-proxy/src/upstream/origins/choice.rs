@@ -12,6 +12,9 @@ const FIRST_REPETITIONS: f64 = 100.0;
 /// Each request adds this number to the budget of requests that may go to a second server.
 const REPETITIONS_PER_REQUEST: f64 = 0.2;
 const MOST_REPETITIONS: f64 = 1000.0;
+/// Factor by which a failure in the last seconds raises the cost of a server, for a request that
+/// may not be sent twice.
+const COST_OF_DOUBT: f64 = 8.0;
 
 /// Whether a second server may receive a request that a first server has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +52,9 @@ impl RepetitionBudget {
 /// Chooses a server for a request, except the servers `tried`, which have failed for this request.
 /// A server that has failed rests: it receives no requests for some time. The first request after
 /// the rest finds out whether the server works again (a trial). Only a request that may be sent
-/// twice is used as a trial. A request that may not be sent twice avoids servers in doubt, on which
-/// a request has failed lately: a failure would reach the client. If every server rests and `tried`
-/// is empty, the request goes to the server whose rest ends first.
+/// twice is used as a trial. A request that may not be sent twice rarely goes to a server in doubt,
+/// on which a request has failed lately: a failure would reach the client. If every server rests
+/// and `tried` is empty, the request goes to the server whose rest ends first.
 pub(crate) fn choose(
     servers: &[ServerState],
     tried: Tried,
@@ -59,14 +62,13 @@ pub(crate) fn choose(
     now: Instant,
     random: &mut Random,
 ) -> Option<usize> {
-    let cost = |number: usize| servers[number].cost(now);
+    let cost = |number: usize| {
+        let is_risky = repeatable == Repeatable::No && servers[number].is_in_doubt(now);
+        servers[number].cost(now) * if is_risky { COST_OF_DOUBT } else { 1.0 }
+    };
     let mut usable: Vec<usize> = usable(servers, tried, repeatable, now).collect();
     let is_on_trial = |number: &usize| servers[*number].rank(now) == ServerRank::OnTrial;
     let trial = usable.iter().copied().find(is_on_trial);
-    let is_sure = |number: &usize| !servers[*number].is_in_doubt(now);
-    if repeatable == Repeatable::No && usable.iter().any(is_sure) {
-        usable.retain(is_sure);
-    }
     match &mut usable[..] {
         [] if tried.is_empty() => {
             (0..servers.len()).min_by_key(|number| servers[*number].rests_until())

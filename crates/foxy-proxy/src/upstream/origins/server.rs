@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// One of three servers hangs up on half of its requests. Of 20,000 requests in 20 s, each
-    /// tenth may not be sent twice. Without doubt, 49 of these requests fail in 50 runs.
+    /// tenth may not be sent twice. Without [`DOUBT`], 49 of these requests fail in 50 runs.
     #[test]
     fn few_requests_that_may_not_be_sent_twice_fail() {
         let mut failures = 0;

@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(
             one(&transaction, false),
             "2010-10-08T11:11:48.779Z 200 miss             180ms     411 B 192.0.2.1 GET \
-             http://a.test/\u{fffd}[2J\u{fffd} (uri-miss; origin 1.25s; server 10.0.0.1; user alice; \
-             one of 64)"
+             http://a.test/\u{fffd}[2J\u{fffd} (uri-miss; origin 1.25s; server 10.0.0.1; user \
+             alice; one of 64)"
         );
         let object: Value = serde_json::from_str(&one(&transaction, true)).expect("JSON");
         assert_eq!(object["origin.ttfb_us"], 1_250_000);

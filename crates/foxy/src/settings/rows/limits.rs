@@ -48,8 +48,8 @@ settings! {
 
     /// Time limit for the store to find a response. After it, foxy asks the origin server. While a
     /// response arrives, foxy waits at most this time in total for a busy store. Each MiB stored
-    /// gives a sixteenth of it back. If other clients may read the response from the store, foxy
-    /// instead waits up to ten times this time for each MiB.
+    /// gives back a sixteenth of this time. If other clients may read the response from the store,
+    /// foxy instead waits up to ten times this time for each MiB.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.
