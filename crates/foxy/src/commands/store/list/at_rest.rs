@@ -47,22 +47,21 @@ pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
 /// is no reliable list.
 fn describer(file: &StoreFile) -> Describer {
     let folder = file.path.parent().unwrap_or(Path::new("."));
-    let purges = match list::read(folder) {
+    let why = match list::read(folder) {
         Ok(FoundList::Sound(journal)) => {
             let book = PurgeBook::new(journal.series.era, journal.latest, &journal.rules);
-            Some(Arc::new(book))
+            return Describer { policies: Policies::default(), purges: Some(Arc::new(book)) };
         }
-        _ => {
-            let path = folder.join(list::NAME);
-            let text = format!(
-                "{}: no reliable list of purges; purged objects are listed as stored",
-                path.display()
-            );
-            terminal::report(Level::Warning, &text);
-            None
-        }
+        Ok(FoundList::Nothing) => "it is missing".to_owned(),
+        Ok(FoundList::Unsound(why)) => why.to_string(),
+        Err(error) => error.to_string(),
     };
-    Describer { policies: Policies::default(), purges }
+    let text = format!(
+        "{}: no reliable list of purges: {why}; purged objects are listed as stored",
+        folder.join(list::NAME).display()
+    );
+    terminal::report(Level::Warning, &text);
+    Describer { policies: Policies::default(), purges: None }
 }
 
 /// Lists the objects of a store whose scheme is not webcosm.
