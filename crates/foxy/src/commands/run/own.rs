@@ -62,8 +62,7 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
         None => RunStore::default(),
     };
     let sibling = shared.as_ref().map(|found| sibling(&found.offer)).transpose()?;
-    let tally =
-        Arc::new(Tally::new(sibling.as_ref().map(|sibling| sibling.proxy.host().to_owned())));
+    let tally = Arc::new(Tally::new(sibling.as_ref().map(|sibling| sibling.proxy.authority())));
     let extra = Extra {
         sink: Some(Arc::clone(&tally) as Arc<dyn AccessSink>),
         interception: Some(serve::interception(authority, &hosts)?),

@@ -19,8 +19,8 @@ pub struct Tally {
     /// Number of this run's requests that went through the proxy of another `foxy run`, because
     /// that process has the store open.
     shared: AtomicU64,
-    /// Host of the proxy of the other `foxy run` that has the store open. `None` if this run has
-    /// its own store.
+    /// Host and port of the proxy of the other `foxy run` that has the store open. `None` if this
+    /// run has its own store.
     sibling: Option<String>,
 }
 
@@ -42,8 +42,8 @@ impl AccessSink for Tally {
 }
 
 impl Tally {
-    /// Starts to count. `sibling` is the host of the proxy of another `foxy run` that has the store
-    /// open.
+    /// Starts to count. `sibling` is host and port of the proxy of another `foxy run` that has the
+    /// store open.
     pub fn new(sibling: Option<String>) -> Self {
         Self { sibling, ..Self::default() }
     }
