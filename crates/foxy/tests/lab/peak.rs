@@ -3,7 +3,8 @@
 
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
-use foxy_testkit::ports::free_address;
+use socket2::{Domain, Socket, Type};
+use std::net::SocketAddr;
 
 /// A workload with short samples. The cache size is 320 MB divided by the time-scale: 16 MiB.
 const PEAK: &str = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
@@ -102,7 +103,10 @@ fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
 
 #[test]
 fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
-    let nobody = free_address().to_string();
+    // A socket that is bound but does not listen refuses connections, and keeps the port.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+    let nobody = socket.local_addr().expect("bound").as_socket().expect("IPv4").to_string();
     let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
     assert_eq!(code, Some(3), "{err}");
     let expected = format!(
