@@ -126,7 +126,7 @@ impl ProxyHandle {
         let needs_user = self.shared.authenticator.is_needed()
             && asker.user.is_none()
             && needs_login(&settings.rules, &head, over, asker.client);
-        let steering = steer(&settings.rules, &mut head, over, asker);
+        let steering = steer(&settings.rules.get(), &mut head, over, asker);
         steps.extend(steering.refuses_new_path.map(Step::NewPathRefused));
         let upstream = steering.upstream.as_ref();
         let plan = || plan(&head, body, over, &settings.mode, &settings.via_name, upstream);

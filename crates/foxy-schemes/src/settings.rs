@@ -59,7 +59,7 @@ pub struct SchemeSettings {
     /// Maximum number of bytes of one read or write of a record's file in the storage scheme `ufs`.
     /// Squid reads and writes pieces of 4 KiB. 0 means the whole file.
     pub ufs_piece: usize,
-    /// Who writes and closes files in the storage scheme `aufs`.
+    /// Whether the threads or the proxy write and close files in the storage scheme `aufs`.
     pub aufs_writes: AufsWrites,
     /// Number of disk operations in flight at which the storage scheme `aufs` refuses gets and puts
     /// as busy.

@@ -25,7 +25,7 @@ pub struct StoredPlace(pub Option<PathBuf>);
 /// saved state with its binding.
 type Slot = Option<(u64, BoundPlace)>;
 
-/// What a node continues from at its start.
+/// The state from which a node continues at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The number of the last purge. The node's list of purges continues after this number.
@@ -43,17 +43,16 @@ impl StoredPlace {
     /// Returns an error if the file does not fit and cannot be replaced.
     pub fn check(&self, now: Binding) -> io::Result<Continuation> {
         let found = self.newest().map(|place| place.binding);
-        let forgotten = match found.map(|binding| binding.mismatch(&now)) {
-            Some(None) => return Ok(Continuation { latest: now.latest, forgotten: None }),
-            Some(why) => why,
-            None => None,
-        };
+        let mismatch = found.map(|binding| binding.mismatch(&now));
+        if mismatch == Some(None) {
+            return Ok(Continuation { latest: now.latest, forgotten: None });
+        }
         let binding = now.renewed(found.as_ref());
         // Both slots, so that a damaged slot does not bring the forgotten state back.
         for _ in 0..SLOTS {
             self.write(&BoundPlace { saved: None, binding })?;
         }
-        Ok(Continuation { latest: binding.latest, forgotten })
+        Ok(Continuation { latest: binding.latest, forgotten: mismatch.flatten() })
     }
 
     fn newest(&self) -> Option<BoundPlace> {

@@ -80,8 +80,8 @@ enum CaughtUp {
     RestGone(Begun),
 }
 
-/// Sends the stored bytes of a body. As soon as the flight has the next byte in
-/// memory, reads from the flight again.
+/// Sends the stored bytes of a body. As soon as the flight has the next byte in memory, reads from
+/// the flight again.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,

@@ -24,8 +24,8 @@ pub enum NotKept {
     StaleIfError,
     /// The body is larger than the operator's setting `object-limit`.
     TooLarge,
-    /// The object cannot be stored in slices: the response has no strong validator,
-    /// or the origin does not support ranges.
+    /// The object cannot be stored in slices: the response has no strong validator, or the origin
+    /// does not support ranges.
     NoSlices,
     /// The store was full, busy or broken, or the proxy had no memory left for the body.
     StoreRefused,

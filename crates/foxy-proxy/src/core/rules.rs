@@ -70,6 +70,33 @@ impl CountedRules {
         let limits = rules.rules().iter().map(|rule| RuleLimits::new(&rule.then)).collect();
         Self { rules, counts, limits }
     }
+
+    /// Adds the rules at these positions to the rules that applied to a request. Counts the request
+    /// for each rule that `applied` did not have.
+    pub(crate) fn note(&self, positions: &[usize], applied: &mut AppliedRules) {
+        for &position in positions {
+            if applied.add(position, &self.rules()[position].name) {
+                self.counts[position].fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Counts a request of the client against the request rate of the rule at this position. If the
+    /// client has sent more requests than the rule permits, the error is the time until the next
+    /// permitted request.
+    pub(crate) fn admit(
+        &self,
+        position: Option<usize>,
+        client: &LimitedClient,
+    ) -> Result<(), Duration> {
+        position.map_or(Ok(()), |position| self.limits[position].admit(client))
+    }
+
+    /// Returns the limit on the client's bytes per second, if the rule at this position sets a
+    /// limit.
+    pub(crate) fn pace(&self, position: Option<usize>, client: LimitedClient) -> Option<Pace> {
+        self.limits[position?].pace(client)
+    }
 }
 
 impl Deref for CountedRules {
@@ -98,21 +125,6 @@ impl RulesInForce {
         self.shared.get()
     }
 
-    /// Adds the rules at these positions to the rules that applied to a request. Counts the request
-    /// for each rule that `applied` did not have.
-    pub(crate) fn note(&self, positions: &[usize], applied: &mut AppliedRules) {
-        if positions.is_empty() {
-            return;
-        }
-        let rules = self.get();
-        for &position in positions {
-            let Some(rule) = rules.rules().get(position) else { continue };
-            if applied.add(position, &rule.name) {
-                rules.counts[position].fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
     /// Notes the rules that decide about a response with the cache key `key`, if
     /// [`Self::key_of_request`] made this key. `length` is the length of the whole body in bytes,
     /// if known. `is_for_cache` says whether the cache may store the response, or did.
@@ -127,26 +139,8 @@ impl RulesInForce {
         }
         let rules = self.get();
         if let Some(facts) = SharedFacts::of(key, head.status, &View(&head.headers), length) {
-            self.note(&rules.deciding_about(&facts, is_for_cache), applied);
+            rules.note(&rules.deciding_about(&facts, is_for_cache), applied);
         }
-    }
-
-    /// Counts a request of the client against the request rate of the rule at this position. If the
-    /// client has sent more requests than the rule permits, the error is the time until the next
-    /// permitted request.
-    pub(crate) fn admit(
-        &self,
-        position: Option<usize>,
-        client: &LimitedClient,
-    ) -> Result<(), Duration> {
-        let Some(position) = position else { return Ok(()) };
-        self.get().limits.get(position).map_or(Ok(()), |limits| limits.admit(client))
-    }
-
-    /// Returns the limit on the client's bytes per second, if the rule at this position sets a
-    /// limit.
-    pub(crate) fn pace(&self, position: Option<usize>, client: LimitedClient) -> Option<Pace> {
-        position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
 
     /// Returns the name of each rule, and the number of requests to which it applied.
@@ -168,7 +162,7 @@ impl RulesInForce {
         let rules = self.get();
         applied.awaits_response = rules.has_shared_rules();
         let (key, positions) = rules.key(key);
-        self.note(&positions, applied);
+        rules.note(&positions, applied);
         key
     }
 

@@ -127,8 +127,7 @@ impl Transport {
                 return false;
             }
         }
-        let peeked =
-            self.with_socket(|socket| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]));
+        let peeked = self.with_socket(peek);
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
@@ -213,10 +212,15 @@ impl ReadSide<'_> {
     }
 }
 
+/// Returns the number of bytes, 0 or 1, that a read would return now. 0 means that the peer has
+/// ended the stream. Fails with `WouldBlock` if the socket has no bytes.
+fn peek(socket: &TcpStream) -> io::Result<usize> {
+    SockRef::from(socket).peek(&mut [MaybeUninit::uninit()])
+}
+
 impl WriteSide<'_> {
     /// Returns true if the peer has closed its sending side or the whole connection.
     pub(crate) fn peer_has_left(&self) -> bool {
-        let peek = |socket: &TcpStream| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]);
         let peeked = match self {
             Self::Muted => return false,
             Self::Plain(half) => peek(half.as_ref()),

@@ -97,8 +97,8 @@ async fn run(
     };
 }
 
-/// Receives a response from the origin, passes it to the readers of the flight, and
-/// stores it. Returns the trailers.
+/// Receives a response from the origin, passes it to the readers of the flight, and stores it.
+/// Returns the trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,

@@ -44,8 +44,8 @@ pub(crate) enum FlightOutcome {
 }
 
 impl FlightOutcome {
-    /// Returns true if the outcome may answer a request that joins the flight. The
-    /// response must be fresh, as if the request had found it in the cache.
+    /// Returns true if the outcome may answer a request that joins the flight. The response must be
+    /// fresh, as if the request had found it in the cache.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.stored().is_none_or(|stored| {
             matches!(decide(control, stored, now), Next::Serve { permit: None, .. })
@@ -69,8 +69,7 @@ impl FlightOutcome {
 /// A response head from a flight, or another outcome.
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx response of the origin. Only the request that started the flight
-    /// receives it.
+    /// A 1xx response of the origin. Only the request that started the flight receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
 }

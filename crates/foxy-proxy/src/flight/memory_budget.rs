@@ -69,8 +69,7 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that one flight now uses `now` bytes of memory instead of `before`
-    /// bytes.
+    /// Notes that one flight now uses `now` bytes of memory instead of `before` bytes.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);

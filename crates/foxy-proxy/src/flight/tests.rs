@@ -77,9 +77,9 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
     assert!(flight.join().is_none());
 }
 
-/// Creates a reader of a flight. Passes more bytes through the flight than it keeps
-/// for late readers, so that the first bytes leave memory. Returns the reader and the bytes that it
-/// has read.
+/// Creates a reader of a flight. Passes more bytes through the flight than it keeps for late
+/// readers, so that the first bytes leave memory. Returns the reader and the bytes that it has
+/// read.
 async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {
     let reader = flight.join().expect("open");
     flight.keep(Keeping::Parts { fill: 7, bytes: 0 });

@@ -26,8 +26,7 @@ pub(crate) enum Followed {
     Stale,
 }
 
-/// Answers from a flight that another request started, if the response also fits
-/// this request.
+/// Answers from a flight that another request started, if the response also fits this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -69,8 +68,8 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The request that started the flight may have validated another variant of
-        // the URL. Then the outcome does not fit this request.
+        // The request that started the flight may have validated another variant of the URL. Then
+        // the outcome does not fit this request.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }
@@ -79,9 +78,9 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
     }
 }
 
-/// Answers with the outcome of a flight. `collapsed` means that another request
-/// started the flight. Returns `None` if the confirmed response or the beginning of the flight's
-/// response is no longer available. Also returns `None` if the origin confirmed another response.
+/// Answers with the outcome of a flight. `collapsed` means that another request started the flight.
+/// Returns `None` if the confirmed response or the beginning of the flight's response is no longer
+/// available. Also returns `None` if the origin confirmed another response.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// object for this time in seconds.
 const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for a range. If neither a stored partial response nor slices can
-/// answer, sends nothing and returns `None`.
+/// Answers a request for a range. If neither a stored partial response nor slices can answer, sends
+/// nothing and returns `None`.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -165,8 +165,8 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole object from its slices, if memory has the head of
-/// these slices. Fetches the missing slices from the origin.
+/// Answers a request for the whole object from its slices, if memory has the head of these slices.
+/// Fetches the missing slices from the origin.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -190,8 +190,8 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Returns whether the proxy may store slices of the object, as far as the proxy can
-/// know before the fetch.
+/// Returns whether the proxy may store slices of the object, as far as the proxy can know before
+/// the fetch.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

@@ -212,8 +212,8 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fetch and reads its flight. If this client disconnects, the fetch
-/// continues while other requests read the flight, or if few bytes are missing.
+/// Starts a fetch and reads its flight. If this client disconnects, the fetch continues while other
+/// requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

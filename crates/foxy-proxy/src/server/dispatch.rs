@@ -187,22 +187,23 @@ fn planned(
     refusal: Option<ErrorReason>,
 ) -> (Plan, Option<String>, FleetRole) {
     let settings = worker.settings();
+    let rules = settings.rules.get();
     let steering = match refusal {
         Some(_) => Steering::default(),
-        None => steer(&settings.rules, head, over, asker),
+        None => steer(&rules, head, over, asker),
     };
     if !steering.decided.is_empty() {
-        sender.with_rules(|applied| settings.rules.note(&steering.decided, applied));
+        sender.with_rules(|applied| rules.note(&steering.decided, applied));
     }
     if let Some(is_timed) = steering.server_timing {
         sender.with_progress(|progress| progress.time(is_timed));
     }
     let client = LimitedClient::new(asker.user.as_ref(), asker.client.into());
     let refusal = refusal.or(steering.refusal).or_else(|| {
-        let wait = settings.rules.admit(steering.rate, &client).err()?;
+        let wait = rules.admit(steering.rate, &client).err()?;
         Some(ErrorReason::rate_limited(wait))
     });
-    sender.paced_by(settings.rules.pace(steering.bandwidth, client));
+    sender.paced_by(rules.pace(steering.bandwidth, client));
     let upstream = steering.upstream.as_ref();
     let plan = || plan(head, body, over, &settings.mode, &settings.via_name, upstream);
     let planned = refusal.map_or_else(plan, Plan::Refuse);

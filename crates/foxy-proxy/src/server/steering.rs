@@ -1,7 +1,7 @@
 //! Applies the operator's rules to a request, before the proxy decides how to answer it.
 
 use crate::core::View;
-use crate::core::rules::{RulesInForce, apply};
+use crate::core::rules::{CountedRules, RulesInForce, apply};
 use crate::request::asker::Asker;
 use crate::request::reason::ErrorReason;
 use crate::upstream::Scheme;
@@ -34,14 +34,13 @@ pub(crate) struct Steering {
 }
 
 /// Applies the operator's rules to a request. Rules may change the request's head. `over` is the
-/// scheme of the connection on which the request arrived.
+/// scheme of the connection on which the request arrived. The returned positions belong to `rules`.
 pub(crate) fn steer(
-    rules_in_force: &RulesInForce,
+    rules: &CountedRules,
     head: &mut RequestHead,
     over: Scheme,
     asker: &Asker,
 ) -> Steering {
-    let rules = rules_in_force.get();
     if !rules.has_request_rules() {
         return Steering::default();
     }
@@ -63,7 +62,7 @@ pub(crate) fn steer(
     if let Some(target) = decision.rewrite().and_then(|rewrite| rewritten(head, rewrite)) {
         head.target = target;
         if refusal.is_none()
-            && let Some((position, text)) = denial_of_new_path(&rules, head, over, asker)
+            && let Some((position, text)) = denial_of_new_path(rules, head, over, asker)
         {
             (refusal, message) = (Some(ErrorReason::DeniedByRule), text);
             refuses_new_path = Some(rules.rules()[position].name.clone());

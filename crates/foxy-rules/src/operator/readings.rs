@@ -111,8 +111,8 @@ fn joined(segments: &[&[u8]], ends_in_folder: bool) -> Vec<u8> {
 }
 
 /// Returns a path in normal form, in which conditions compare it. Percent-encoded bytes are decoded
-/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So different spellings
-/// of a path have the same form.
+/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So different spellings of
+/// a path have the same form.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     readings_of(path).0
 }

@@ -181,9 +181,9 @@ impl OperatorRule {
         self.check_as(self.grants(), facts)
     }
 
-    /// Checks the conditions. A rule that grants something (`Some(true)`) must match every
-    /// reading of the request's path. For a rule that refuses (`Some(false)`), one matching
-    /// reading is enough. Any other rule must match the normal form.
+    /// Checks the conditions. A rule that grants something (`Some(true)`) must match every reading
+    /// of the request's path. For a rule that refuses (`Some(false)`), one matching reading is
+    /// enough. Any other rule must match the normal form.
     pub(super) fn check_as<F: Fields>(
         &self,
         grants: Option<bool>,

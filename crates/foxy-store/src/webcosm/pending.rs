@@ -56,8 +56,8 @@ pub struct PendingRead {
     pub location: Location,
 }
 
-/// The task that needs a summary: an opening that rebuilds the index, or the
-/// discarding of the segment.
+/// The task that needs a summary: an opening that rebuilds the index, or the discarding of the
+/// segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPurpose {
     Rebuild,

@@ -132,7 +132,7 @@ pub struct Entry<'a> {
     pub client: &'a str,
     /// URL or path.
     pub url: &'a str,
-    /// What the method, status and size on the line say about the size of the object.
+    /// The facts about the object's size that follow from the line's method, status and size.
     pub answer: Answer,
 }
 

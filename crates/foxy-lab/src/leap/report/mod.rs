@@ -229,8 +229,8 @@ impl LeapReport {
     }
 
     /// Counts a request, and keeps its response times if it is one of at most `ROWS` chosen
-    /// requests. Returns whether its times count. If the client delayed the answer of one path,
-    /// the request's times count for no path, because all paths must have the same requests.
+    /// requests. Returns whether its times count. If the client delayed the answer of one path, the
+    /// request's times count for no path, because all paths must have the same requests.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());

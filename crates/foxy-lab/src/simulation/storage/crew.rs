@@ -51,9 +51,9 @@ pub struct Crew {
     /// The operation for which the proxy itself waits. Until it ends, the proxy neither submits an
     /// operation nor sees the end of another operation.
     proxy_waits: Option<IoId>,
-    /// What the storage scheme submitted while the proxy waits.
+    /// Operations that the storage scheme submitted while the proxy waits.
     held_back: VecDeque<(IoId, IoOp)>,
-    /// What ended while the proxy waits.
+    /// Results of the operations that ended while the proxy waits.
     unseen: Vec<IoDone>,
 }
 

@@ -28,8 +28,8 @@ impl Walk<'_> {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }
                 CopyState::Sound(_) => {}
-                // A new store writes the second copy of the superblock only after the first copy
-                // is durable. So a blank second copy is normal.
+                // A new store writes the second copy of the superblock only after the first copy is
+                // durable. So a blank second copy is normal.
                 CopyState::Blank if number == 1 => {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }

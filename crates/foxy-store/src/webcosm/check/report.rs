@@ -67,8 +67,8 @@ pub enum SegmentState {
     Sealed,
     /// The segment has no summary, because a crash interrupted its writing.
     Unsealed,
-    /// The segment has no summary, because writing the summary failed or because
-    /// no record was written to the segment.
+    /// The segment has no summary, because writing the summary failed or because no record was
+    /// written to the segment.
     Void,
     /// The summary of the segment is unreadable.
     Lost,
@@ -96,8 +96,7 @@ pub struct SegmentReport {
     /// Byte offset of the segment in the file.
     pub at: u64,
     pub log: LogName,
-    /// The number of the segment in the slot. `None` if the slot contains no
-    /// valid segment.
+    /// The number of the segment in the slot. `None` if the slot contains no valid segment.
     pub sequence: Option<u32>,
     pub state: SegmentState,
     /// The number of the opening of the store (incarnation) that wrote the segment.

@@ -20,8 +20,8 @@ pub struct Tail {
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// A summary of a segment: the opening of the store (incarnation) that wrote it,
-/// the trailer (last page), and the content.
+/// A summary of a segment: the opening of the store (incarnation) that wrote it, the trailer (last
+/// page), and the content.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {

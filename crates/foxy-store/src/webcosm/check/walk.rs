@@ -42,8 +42,7 @@ pub struct VisitedSegment {
     /// Number of pages in the segment before its summary (list of records). These pages contain the
     /// records.
     pub content_pages: u32,
-    /// The summary of the segment. If there is none, the summary that an opening
-    /// would write.
+    /// The summary of the segment. If there is none, the summary that an opening would write.
     pub summary: Summary,
     /// Whether the segment is so new that it may not be durable. Damage in such a segment is normal
     /// after a crash.

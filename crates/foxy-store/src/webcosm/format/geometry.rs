@@ -268,8 +268,7 @@ impl Geometry {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// Returns the byte offset in the file at which page `page` of a slot
-    /// starts.
+    /// Returns the byte offset in the file at which page `page` of a slot starts.
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }

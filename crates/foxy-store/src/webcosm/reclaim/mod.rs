@@ -109,8 +109,8 @@ impl Reclaimer {
         }
     }
 
-    /// Processes the summary of a segment that will be discarded. `None` means
-    /// that the summary is unreadable.
+    /// Processes the summary of a segment that will be discarded. `None` means that the summary is
+    /// unreadable.
     pub fn summary_read(
         &mut self,
         cx: &Context,

@@ -39,8 +39,8 @@ pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Optio
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// Returns the trailer (last page) of a segment's summary. Also returns the whole
-/// summary if the given pages contain all of it.
+/// Returns the trailer (last page) of a segment's summary. Also returns the whole summary if the
+/// given pages contain all of it.
 pub fn judge_end(
     cx: &Context,
     bytes: &[u8],

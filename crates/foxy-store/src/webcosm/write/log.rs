@@ -161,8 +161,7 @@ impl Log {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Returns the number of slots that are free after all `leaving` segments
-    /// are discarded.
+    /// Returns the number of slots that are free after all `leaving` segments are discarded.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
         self.slot_map.segments(self.slots, tail) - (self.next - tail)

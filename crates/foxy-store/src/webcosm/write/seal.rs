@@ -89,8 +89,8 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void: it has no valid summary, and webcosm will write
-    /// none. The next opening of the store ignores it.
+    /// Marks a segment as void: it has no valid summary, and webcosm will write none. The next
+    /// opening of the store ignores it.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));
@@ -104,8 +104,7 @@ impl Writer {
     }
 }
 
-/// Encodes the summary of a segment. Returns the summary and its byte offset in
-/// the file.
+/// Encodes the summary of a segment. Returns the summary and its byte offset in the file.
 pub fn summary_of(
     cx: &Context,
     segment: Segment,

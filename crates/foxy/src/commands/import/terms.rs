@@ -20,6 +20,11 @@ pub struct AccessTerm {
     pub unless: Vec<Facets>,
 }
 
+/// Returns the effects of a rule that has only the effect `key`.
+pub fn effect(key: &str, value: impl Into<Value>) -> Table {
+    Table::from_iter([(key.to_owned(), value.into())])
+}
+
 /// The reason why no rule can express a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TermFlaw {

@@ -14,7 +14,7 @@ use super::draft::{ImportDraft, Original};
 use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
-use super::terms::AccessTerm;
+use super::terms::{AccessTerm, effect};
 use directives::TABLE;
 pub use lines::has_sections;
 use lines::{HaproxyLine, HaproxySection};
@@ -116,7 +116,7 @@ impl HaproxyImport {
         let original = Original::file("no origin");
         let text = "no backend is convertible, so a rule refuses every request".to_owned();
         self.draft.leave(&original, ImportReason::Step(text));
-        let then = routing::effect("access", "deny");
+        let then = effect("access", "deny");
         self.draft.list("rule", AccessTerm::default().rule("no origin", then), &original);
     }
 

@@ -4,12 +4,12 @@
 use super::super::draft::Original;
 use super::super::handling::DirectiveHandling;
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, within, without_all};
+use super::super::terms::{AccessTerm, effect, within, without_all};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::directives::TABLE;
 use super::lines::{HaproxyLine, HaproxySection};
-use super::routing::{HaproxyRoute, condition, effect};
+use super::routing::{HaproxyRoute, condition};
 use toml::Table;
 
 /// First words of the lines that keep requests from the servers of a backend.

@@ -3,7 +3,7 @@
 
 use super::super::draft::Original;
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, within, written};
+use super::super::terms::{AccessTerm, effect, within, written};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
@@ -15,10 +15,6 @@ use toml::{Table, Value};
 pub fn condition(line: &HaproxyLine) -> &[String] {
     let at = line.words.iter().position(|word| word == "if" || word == "unless");
     at.map_or(&[], |at| &line.words[at..])
-}
-
-pub fn effect(key: &str, value: impl Into<Value>) -> Table {
-    Table::from_iter([(key.to_owned(), value.into())])
 }
 
 /// A backend that a frontend uses, and the condition for a request to go to this backend.

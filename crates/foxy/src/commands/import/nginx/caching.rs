@@ -4,7 +4,7 @@
 use super::super::draft::ImportDraft;
 use super::super::original_files;
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
+use super::super::terms::{AccessTerm, effect};
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationScope, LocationTables};
 use super::{NginxImport, nginx_time};
@@ -63,7 +63,7 @@ pub fn add_rules(
         if zone.is_some_and(|zone| zones.contains_key(zone)) {
             not_cached(draft, location);
         }
-        let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);
+        let then = effect("bypass", true);
         let rule = location.rule(" without a cache", then);
         return tables.rules.push((rule, location.original.clone(), false));
     };
@@ -159,7 +159,7 @@ fn exceptions<'d>(location: &LocationScope<'d>) -> Vec<Exception<'d>> {
 fn bypasses(draft: &mut ImportDraft, location: &LocationScope<'_>, tables: &mut LocationTables) {
     for (line, variable, condition) in exceptions(location) {
         let Some((key, value)) = condition else { continue };
-        let then = Table::from_iter([("bypass".to_owned(), Value::from(true))]);
+        let then = effect("bypass", true);
         let change = |term: &mut AccessTerm| {
             term.when.insert(key, vec![value]);
         };
@@ -200,7 +200,7 @@ fn lifetimes(draft: &mut ImportDraft, location: &LocationScope<'_>, tables: &mut
             if chosen.is_empty() {
                 continue;
             }
-            let then = Table::from_iter([(key.to_owned(), value)]);
+            let then = effect(key, value);
             let change = |term: &mut AccessTerm| {
                 term.when.insert("status", chosen);
             };

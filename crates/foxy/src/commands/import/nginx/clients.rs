@@ -3,10 +3,9 @@
 use super::super::draft::ImportDraft;
 use super::super::range_set::{AddressSet, RangeTexts};
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, Facets};
+use super::super::terms::{AccessTerm, Facets, effect};
 use super::parse::NginxDirective;
 use super::scope::{LocationScope, LocationTables};
-use toml::{Table, Value};
 
 /// Returns whether a `return` line refuses requests, with status 403, 404, 410 or 444.
 pub fn is_refusal(line: &NginxDirective) -> bool {
@@ -71,7 +70,7 @@ pub fn add_rule(
             *term = std::mem::take(term).and_not(&Facets::from([("method", methods.to_vec())]));
         }
     };
-    let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+    let then = effect("access", "deny");
     let suffix = if methods.is_empty() { " deny" } else { " limit_except" };
     tables.rules.push((location.rule_with(suffix, change, then), first.original.clone(), true));
 }

@@ -3,7 +3,7 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
+use super::super::terms::{AccessTerm, effect};
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationScope, LocationTables};
 use crate::settings;
@@ -52,7 +52,7 @@ pub fn passed(block: &[NginxDirective]) -> Vec<String> {
 pub fn hidden(passed: &[String]) -> (Table, Original, bool) {
     let names = HIDDEN_FIELDS.iter().filter(|name| !passed.contains(&name.to_ascii_lowercase()));
     let names: Vec<Value> = names.map(|name| Value::from(*name)).collect();
-    let then = Table::from_iter([("response-header-remove".to_owned(), Value::Array(names))]);
+    let then = effect("response-header-remove", Value::Array(names));
     let rule = AccessTerm::default().rule("fields that nginx hides", then);
     (rule, Original::file("fields"), false)
 }

@@ -2,11 +2,12 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
+use super::super::terms::effect;
 use super::clients;
 use super::parse::NginxDirective;
 use super::scope::{LocationScope, LocationTables};
 use std::collections::HashMap;
-use toml::{Table, Value};
+use toml::Value;
 
 pub type RequestZones = HashMap<String, RequestZone>;
 
@@ -76,7 +77,7 @@ pub fn add_rules(
         match zone.and_then(|zone| zones.get_mut(zone)) {
             Some(RequestZone { rate: Some(rate), rules, .. }) if number == 0 => {
                 *rules += 1;
-                let then = Table::from_iter([("rate-limit".to_owned(), rate.as_str().into())]);
+                let then = effect("rate-limit", rate.as_str());
                 let rule = location.rule(" limit_req", then);
                 tables.rules.push((rule, line.original.clone(), true));
                 let text = "foxy has no `burst`, and answers 429; choose a `rate-limit` that permits \
@@ -97,7 +98,7 @@ pub fn add_rules(
             return draft.leave(&line.original, ImportReason::Opens(text.into()));
         }
         let limit = Value::from(format!("{rate}/s"));
-        let then = Table::from_iter([("bandwidth-limit".to_owned(), limit)]);
+        let then = effect("bandwidth-limit", limit);
         let rule = location.rule(" limit_rate", then);
         tables.rules.push((rule, line.original.clone(), true));
         let text = "foxy limits a client on all its connections together";

@@ -2,8 +2,8 @@
 
 use super::super::condition_text::escaped;
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
 use super::super::terms::written;
+use super::super::terms::{AccessTerm, effect};
 use super::expression::PathExpression;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationPath, LocationScope, LocationTables, ServerHosts};
@@ -168,7 +168,7 @@ impl NginxImport {
                 let chosen = same.first().map_or(&origin, |(_, origin)| origin);
                 let name = chosen.get("name").and_then(Value::as_str).unwrap_or_default();
                 let way = Value::from(format!("origin:{name}"));
-                let then = Table::from_iter([("upstream".to_owned(), way)]);
+                let then = effect("upstream", way);
                 let rule = location.rule(" origin", then);
                 tables.rules.push((rule, location.original.clone(), true));
                 if same.is_empty() {
@@ -200,7 +200,7 @@ impl NginxImport {
         let internal = own.iter().find(|line| line.name() == "internal");
         let refusing = own.iter().find(|line| clients::is_refusal(line)).or(internal);
         if let Some(line) = refusing {
-            let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+            let then = effect("access", "deny");
             let rule = location.rule(&format!(" {}", line.name()), then);
             tables.rules.push((rule, line.original.clone(), true));
             return None;

@@ -23,13 +23,13 @@ use super::draft::{ImportDraft, Original};
 use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
-use super::terms::{AccessTerm, Facets};
+use super::terms::{AccessTerm, Facets, effect};
 use directives::TABLE;
 use foxy_cli::units::{parse_duration, show_duration};
 use parse::NginxDirective;
 use std::collections::HashMap;
 use std::time::Duration;
-use toml::{Table, Value};
+use toml::Table;
 
 /// An `upstream` block: a named group of servers.
 #[derive(Debug, Default)]
@@ -206,7 +206,7 @@ impl NginxImport {
         let text = "foxy passes handshakes to every origin; where the original does not, a rule \
                     refuses them";
         self.draft.leave(&original, ImportReason::Differs(text.into()));
-        let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+        let then = effect("access", "deny");
         Some((term.rule("WebSocket without Upgrade", then), original, true))
     }
 }

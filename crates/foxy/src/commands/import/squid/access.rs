@@ -3,7 +3,7 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, TermFlaw};
+use super::super::terms::{AccessTerm, TermFlaw, effect};
 use super::acl::{SquidAcls, literal};
 use super::lines::SquidLine;
 use toml::{Table, Value};
@@ -71,11 +71,10 @@ impl AccessLine {
 
 impl AccessPurpose {
     fn effect(self, allows: bool) -> Table {
-        let (key, value) = match self {
-            Self::Serve => ("access", Value::from(if allows { "allow" } else { "deny" })),
-            Self::Cache => ("bypass", Value::from(!allows)),
-        };
-        Table::from_iter([(key.to_owned(), value)])
+        match self {
+            Self::Serve => effect("access", if allows { "allow" } else { "deny" }),
+            Self::Cache => effect("bypass", !allows),
+        }
     }
 
     fn lost(self, allows: bool, flaw: &TermFlaw) -> ImportReason {

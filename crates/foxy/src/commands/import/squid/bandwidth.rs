@@ -3,12 +3,13 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
+use super::super::terms::effect;
 use super::access::{self, AccessLine};
 use super::acl::SquidAcls;
 use super::lines::SquidLine;
 use super::{SquidImport, unreadable, values};
 use std::collections::HashMap;
-use toml::{Table, Value};
+use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
@@ -100,7 +101,7 @@ fn add_rules(draft: &mut ImportDraft, acls: &SquidAcls, line: &AccessLine, rate:
     }
     for (number, term) in (1..).zip(&expanded.terms) {
         let limit = Value::from(format!("{}/s", values::bytes(rate)));
-        let then = Table::from_iter([("bandwidth-limit".to_owned(), limit)]);
+        let then = effect("bandwidth-limit", limit);
         let rule = term.rule(&format!("{} {number}", access::rule_name(original)), then);
         draft.list("rule", rule, original);
     }

@@ -2,12 +2,11 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, without_all};
+use super::super::terms::{AccessTerm, effect, without_all};
 use super::access::{self, AccessLine, AccessPurpose, rule_name};
 use super::acl::{ExpandedLine, SquidAcls};
 use super::lines::SquidLine;
 use super::{SquidImport, access_line};
-use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
@@ -67,10 +66,6 @@ fn bypass_addresses(draft: &mut ImportDraft, original: &Original) {
     term.when.insert("host", vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()]);
     let name = format!("{} (addresses)", rule_name(original));
     draft.list("rule", term.rule(&name, effect("bypass", true)), original);
-}
-
-pub fn effect(key: &str, value: bool) -> Table {
-    Table::from_iter([(key.to_owned(), Value::from(value))])
 }
 
 /// Adds rules for the requests that a list denies. If no line matches a request, Squid does the

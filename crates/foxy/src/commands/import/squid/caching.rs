@@ -5,8 +5,7 @@
 use super::super::draft::{ImportDraft, Original};
 use super::super::original_files;
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
-use super::cache_access::effect;
+use super::super::terms::{AccessTerm, effect};
 use super::lines::SquidLine;
 use super::{SquidImport, unreadable, values};
 use foxy_base::ByteSize;

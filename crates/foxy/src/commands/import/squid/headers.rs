@@ -2,11 +2,11 @@
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
+use super::super::terms::{AccessTerm, effect};
 use super::lines::SquidLine;
 use super::{SquidImport, is_for_all};
 use crate::settings;
-use toml::{Table, Value};
+use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
@@ -25,7 +25,7 @@ impl RemovedFields {
         {
             let Some((_, original)) = list.first() else { continue };
             let names = list.iter().map(|(name, _)| Value::from(name.as_str())).collect();
-            let then = Table::from_iter([(key.to_owned(), Value::Array(names))]);
+            let then = effect(key, Value::Array(names));
             let rule = AccessTerm::default().rule(&format!("{key} of Squid"), then);
             draft.list("rule", rule, original);
         }

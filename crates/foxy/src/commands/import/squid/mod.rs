@@ -23,7 +23,7 @@ mod values;
 use super::draft::{ImportDraft, Original};
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
-use super::terms::AccessTerm;
+use super::terms::{AccessTerm, effect};
 use access::{AccessLine, AccessPurpose};
 use acl::SquidAcls;
 use acl_values::AclWord;
@@ -33,7 +33,6 @@ use lines::{SQUID_FOLDER, SquidLine};
 use listeners::SquidListeners;
 use peers::SquidPeers;
 use std::collections::HashMap;
-use toml::{Table, Value};
 
 /// The new configuration so far. Access lines are collected and converted after the last line,
 /// because ACLs must be known and the order of rules counts.
@@ -154,7 +153,7 @@ impl SquidImport<'_> {
         let Self { draft, acls, http_access, .. } = self;
         let Some(first) = http_access.first() else {
             let original = Original::file("no http_access");
-            let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+            let then = effect("access", "deny");
             draft.list("rule", AccessTerm::default().rule("no http_access", then), &original);
             let text = "the original denies every request, and so does the first rule";
             return draft.leave(&original, ImportReason::Step(text.into()));

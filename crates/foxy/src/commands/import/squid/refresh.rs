@@ -1,7 +1,7 @@
 //! Converts `refresh_pattern` lines, which set heuristic lifetimes by URL.
 
 use super::super::report::ImportReason;
-use super::super::terms::AccessTerm;
+use super::super::terms::{AccessTerm, effect};
 use super::lines::SquidLine;
 use super::{SquidImport, access, regex, unreadable, values};
 use toml::{Table, Value};
@@ -37,7 +37,7 @@ pub fn refresh_pattern(import: &mut SquidImport<'_>, line: &SquidLine) -> Result
         ("percent".to_owned(), Value::from(i64::from(percent))),
         ("at-most".to_owned(), minutes(most)),
     ]);
-    let mut then = Table::from_iter([("heuristic".to_owned(), Value::Table(heuristic))]);
+    let mut then = effect("heuristic", Value::Table(heuristic));
     let mut others: Vec<&str> = Vec::new();
     for option in options {
         match option.as_str() {

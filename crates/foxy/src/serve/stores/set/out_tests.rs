@@ -9,8 +9,8 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
-/// Returns the range of sizes that each of the three stores accepts. All stores accept all sizes
-/// if `alike`. Otherwise the third store accepts only sizes up to 50.
+/// Returns the range of sizes that each of the three stores accepts. All stores accept all sizes if
+/// `alike`. Otherwise the third store accepts only sizes up to 50.
 fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
     if alike { [ALL, ALL, ALL] } else { SIZES }
 }
