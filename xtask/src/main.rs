@@ -13,6 +13,7 @@ mod licences;
 mod names;
 mod quotes;
 mod ratchet;
+mod test_run;
 mod tidy;
 mod tools;
 mod workspace;
@@ -31,7 +32,7 @@ const USAGE: &str = "usage: cargo xtask STEP
   tools     what the tests need beside Rust, installed if it can be
   book      the documents as a book with search, by mdbook; not part of ci
   quotes FOLDER  compares the table of quoted values with the papers in FOLDER; not part of ci
-  test      cargo test over the workspace";
+  test      cargo test over the workspace; a test that fails is run once more, alone";
 
 /// The feature that is not in the default, because its client of S3 doubles the time of a build.
 const COLD: &str = "foxy/cold";
@@ -51,7 +52,7 @@ const STEPS: [(&str, Step); 8] = [
     }),
     ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
     ("tools", tools::check),
-    ("test", || cargo(&["test", "--workspace", "--no-fail-fast", "--features", COLD])),
+    ("test", || test_run::run(&["--features", COLD])),
 ];
 
 fn main() -> ExitCode {

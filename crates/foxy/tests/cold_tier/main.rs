@@ -12,7 +12,7 @@ mod support;
 use foxy_testkit::wait::until;
 use s3::Mood;
 use scene::{
-    PAGE_BYTES, Scene, get_in, is_cold_hit, is_confirmed, post, purge_surely, reload,
+    PAGE_BYTES, Scene, get_in, is_cold_hit, is_confirmed, offer, post, purge_surely, reload,
     sent_a_segment, stop, sum, up,
 };
 
@@ -29,9 +29,7 @@ fn records_that_were_asked_for_again_survive_the_loss_of_a_disk() {
     until("the store's first answer", || up(&foxy));
     let once = scene.page(PAGES);
     assert_eq!(foxy.get(&once).status, 200);
-    for url in urls.iter().chain(&urls) {
-        assert_eq!(foxy.get(url).status, 200);
-    }
+    urls.iter().for_each(|url| offer(&foxy, url));
     sent_a_segment(&foxy);
     stop(foxy);
     let segments = scene.s3.objects("foxy/segments");
@@ -63,11 +61,7 @@ fn what_a_node_evicts_comes_back_without_the_origin_but_never_outdated() {
     let foxy = scene.foxy_with(disk.path(), "10s", &["--memory", "8M"]);
     until("the store's first answer", || up(&foxy));
     let urls: Vec<_> = (0..PAGES).map(|number| scene.page(number)).collect();
-    for url in &urls {
-        for _ in 0..2 {
-            assert_eq!(foxy.get(url).status, 200);
-        }
-    }
+    urls.iter().for_each(|url| offer(&foxy, url));
     sent_a_segment(&foxy);
     let (replaced, kept) = urls[..40].split_at(10);
     for (number, url) in replaced.iter().enumerate() {

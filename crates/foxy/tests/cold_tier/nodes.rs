@@ -1,7 +1,9 @@
 //! Two live nodes with the same cold tier: each finds what the other has stored, and none serves a
 //! response that the other has replaced or purged.
 
-use crate::scene::{Scene, finds, is_cold_hit, is_confirmed, purge_surely, reload, stop, up};
+use crate::scene::{
+    Scene, finds, is_cold_hit, is_confirmed, offer, purge_surely, reload, stop, up,
+};
 use foxy_testkit::wait::until;
 
 #[test]
@@ -14,9 +16,7 @@ fn a_node_finds_the_records_of_a_node_that_died_and_a_wiped_node_its_own() {
     let second = scene.foxy(disks[1].path(), "10s");
     for (foxy, urls) in [(&first, of_first), (&second, of_second)] {
         until("the store's first answer", || up(foxy));
-        for url in urls.iter().chain(urls) {
-            assert_eq!(foxy.get(url).status, 200);
-        }
+        urls.iter().for_each(|url| offer(foxy, url));
     }
     purge_surely(&second, &of_second[0]);
     stop(second);
@@ -53,7 +53,7 @@ fn a_replaced_response_does_not_come_back_from_the_other_node() {
         until("the store's first answer", || up(foxy));
         assert_eq!(foxy.get(&url).status, 200);
     }
-    assert_eq!(first.get(&url).status, 200);
+    offer(&first, &url);
     // The second node replaces the response before it can know of the first node's record.
     scene.change(&url);
     assert!(reload(&second, &url).body == scene.content(&url));
