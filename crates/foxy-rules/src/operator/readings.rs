@@ -32,17 +32,23 @@ impl Decoding {
 }
 
 /// How a server reads a path. Every server decodes percent-encoded bytes, and ignores `.` segments
-/// and repeated slashes.
+/// and, at the latest after `..`, empty segments.
 #[derive(Clone, Copy, Debug)]
 struct Reader {
     decoding: Decoding,
     /// Whether `..` removes the segment before it (RFC 3986 §5.2.4).
     goes_up: bool,
+    /// Whether repeated slashes count as one slash before `..` (nginx). Otherwise `..` removes the
+    /// empty segment between two slashes (RFC 3986).
+    merges_slashes: bool,
     /// Whether `\` separates segments like `/`, as in browsers (WHATWG URL) and on Windows.
     splits_at_backslashes: bool,
     /// Whether `;` and the text after it are no part of a segment, as in Java's servers.
     drops_parameters: bool,
 }
+
+/// Values of `goes_up` and `merges_slashes` for a path with `..`.
+const OF_PARENTS: [(bool, bool); 3] = [(true, true), (false, true), (true, false)];
 
 impl Reader {
     fn read(self, path: &[u8]) -> Vec<u8> {
@@ -70,13 +76,15 @@ impl Reader {
         for segment in path.skip(1) {
             ends_in_folder = matches!(segment, b"" | b"." | b"..");
             match segment {
-                b"" | b"." => {}
+                b"." => {}
+                b"" if self.merges_slashes => {}
                 b".." if self.goes_up => {
                     segments.pop();
                 }
                 segment => segments.push(segment),
             }
         }
+        segments.retain(|segment| !segment.is_empty());
         joined(&segments, ends_in_folder)
     }
 
@@ -117,9 +125,9 @@ pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     readings_of(path).0
 }
 
-/// Returns a path in normal form, and its other readings. These keep `..` segments, take `\` for a
-/// slash, drop the parameters of segments, or decode the path at another time. Most paths have no
-/// other reading, and none has more than 23.
+/// Returns a path in normal form, and its other readings. These keep `..` segments, remove an empty
+/// segment for `..`, take `\` for a slash, drop the parameters of segments, or decode the path at
+/// another time. Most paths have no other reading, and none has more than 35.
 pub(super) fn readings_of(path: &[u8]) -> (Cow<'_, [u8]>, Vec<Vec<u8>>) {
     let is_plain = !path.iter().any(|byte| matches!(byte, b'%' | b'\\' | b';'))
         && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
@@ -133,13 +141,20 @@ pub(super) fn readings_of(path: &[u8]) -> (Cow<'_, [u8]>, Vec<Vec<u8>>) {
         (decoded.windows(2).any(|pair| pair == b".."), has(b'\\'), has(b';'));
     // Without percent-encoded bytes, the time of the decoding changes nothing.
     let decodings = if path.contains(&b'%') { &Decoding::ALL[..] } else { &Decoding::ALL[..1] };
+    // Without `..`, empty segments change nothing.
+    let of_parents = if has_parents { &OF_PARENTS[..] } else { &OF_PARENTS[..1] };
     let mut readings: Vec<Vec<u8>> = Vec::new();
     for &decoding in decodings {
         for splits_at_backslashes in either(has_backslashes) {
             for drops_parameters in either(has_parameters) {
-                for goes_up in either(has_parents).map(|keeps_parents| !keeps_parents) {
-                    let reader =
-                        Reader { decoding, goes_up, splits_at_backslashes, drops_parameters };
+                for &(goes_up, merges_slashes) in of_parents {
+                    let reader = Reader {
+                        decoding,
+                        goes_up,
+                        merges_slashes,
+                        splits_at_backslashes,
+                        drops_parameters,
+                    };
                     let reading = reader.read(path);
                     if !readings.contains(&reading) {
                         readings.push(reading);
@@ -189,6 +204,22 @@ mod tests {
         assert_eq!(others("/x/.."), ["/x/../"]);
         for path in ["/x/y", "//x", "/x/.git", "/%78/...", "/x/a..b", ""] {
             assert!(others(path).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_parent_segment_after_repeated_slashes_has_a_third_reading() {
+        assert_eq!(normal("/b/c//../../admin/x"), "/admin/x");
+        for path in [
+            "/b/c//../../admin/x",
+            "/b//../admin//x",
+            "/b/%2f../admin/x",
+            "/b/.//%2e%2e/admin/x",
+            "/b\\\\..\\admin/x",
+        ] {
+            let others = others(path);
+            assert!(others.contains(&"/b/admin/x".to_owned()), "{path} {others:?}");
+            assert!(others.len() <= 35, "{path}");
         }
     }
 
