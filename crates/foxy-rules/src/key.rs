@@ -114,26 +114,30 @@ fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
 }
 
 /// Returns the cache key `scheme://authority/path?query`. The scheme and host are in lower case,
-/// without dots at the end of the host and without the default port. The path and query stay byte
+/// without dots at the end of the host, without the default port and without zeros before a port.
+/// The path and query stay byte
 /// for byte, so URLs that an origin can tell apart have different keys.
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = authority.to_ascii_lowercase();
-    let default_port: &[u8] = if scheme == "https" { b":443" } else { b":80" };
-    let host = authority.strip_suffix(default_port).unwrap_or(&authority);
-    let host = host.strip_suffix(b":").unwrap_or(host);
-    let (host, port) = match host.iter().rposition(|byte| matches!(byte, b':' | b']')) {
-        Some(colon) if host[colon] == b':' => host.split_at(colon),
-        _ => (host, &[][..]),
+    let default_port: &[u8] = if scheme == "https" { b"443" } else { b"80" };
+    let (host, port) = match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(colon) if authority[colon] == b':' => (&authority[..colon], &authority[colon + 1..]),
+        _ => (&authority[..], &[][..]),
     };
+    let zeros = port.iter().take_while(|byte| **byte == b'0').count();
+    let port = &port[zeros.min(port.len().saturating_sub(1))..];
     let dots = host.iter().rev().take_while(|byte| **byte == b'.').count();
     let mut key = Vec::with_capacity(
-        scheme.len() + 3 + host.len() + port.len() + path_and_query.len().max(1),
+        scheme.len() + 3 + host.len() + 1 + port.len() + path_and_query.len().max(1),
     );
     key.extend_from_slice(scheme.as_bytes());
     key.extend_from_slice(b"://");
     key.extend_from_slice(&host[..host.len() - dots]);
-    key.extend_from_slice(port);
+    if !port.is_empty() && port != default_port {
+        key.push(b':');
+        key.extend_from_slice(port);
+    }
     if !path_and_query.starts_with(b"/") {
         key.push(b'/');
     }
@@ -211,6 +215,10 @@ mod tests {
         assert_eq!(text_key("http", "[::1]:81", "/"), "http://[::1]:81/");
         assert_eq!(text_key("http", "a.test.", "/"), "http://a.test/");
         assert_eq!(text_key("http", "a.test..:81", "/"), "http://a.test:81/");
+        assert_eq!(text_key("http", "a.test.:0080", "/"), "http://a.test/");
+        assert_eq!(text_key("https", "[::1]:08443", "/"), "https://[::1]:8443/");
+        assert_eq!(text_key("http", "a.test:", "/"), "http://a.test/");
+        assert_eq!(text_key("http", "a.test:00", "/"), "http://a.test:0/");
         assert_ne!(text_key("http", "a.test", "/x"), text_key("https", "a.test", "/x"));
         assert_ne!(text_key("http", "a.test", "/%61"), text_key("http", "a.test", "/a"));
     }

@@ -13,13 +13,18 @@ use std::net::{IpAddr, SocketAddr};
 /// path prefix or user of the request, or the target before a rewrite.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// Other names of forwarding fields: the standard field, fields for the host, and fields for the
-/// client's address.
-const NAMES: [&str; 23] = [
+/// Other names of forwarding fields: the standard field, fields for the host and the scheme, and
+/// fields for the client's address.
+const NAMES: [&str; 28] = [
     "forwarded",
     "forwarded-for",
     "x-forwarded",
+    "x-forward-for",
+    "x-forward-proto",
     "x-host",
+    "x-scheme",
+    "x-url-scheme",
+    "front-end-https",
     "x-http-host-override",
     "client-ip",
     "proxy-client-ip",

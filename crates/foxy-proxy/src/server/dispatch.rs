@@ -56,7 +56,7 @@ pub(crate) async fn request(
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
     let mut ends = ClientEnds { client: peer, reached: None };
-    let file = auto_config_file(settings, head, over, client);
+    let file = auto_config_file(settings, head, client.scheme(), client);
     let (user, refusal) = identified(worker, (head, over), client, peer.ip(), refusal).await;
     let asker = Asker { client: peer.ip(), user };
     if settings.mode.names_clients() {
@@ -147,9 +147,10 @@ pub(super) async fn forward(
     }
 }
 
-/// Returns the scheme (http or https) of the request. First removes dots at the end of the host. A
-/// reverse proxy also replaces the client's forwarding fields. In these fields, a trusted balancer
-/// may report another scheme than this connection has.
+/// Returns the scheme (http or https) of the request's URL. First removes dots at the end of the
+/// host. `over` is the scheme of the connection. A reverse proxy does not believe a scheme in the
+/// target. It replaces the client's forwarding fields. In these fields, a trusted balancer may
+/// report another scheme than this connection has.
 pub(super) fn requested_scheme(
     settings: &ProxySettings,
     head: &mut RequestHead,
@@ -161,7 +162,10 @@ pub(super) fn requested_scheme(
         Mode::Reverse { origins } => {
             replace(head, peer, over, &origins.get(), &settings.forwarded_from)
         }
-        Mode::Forward => over,
+        Mode::Forward => match head.target.form() {
+            TargetForm::Absolute { scheme, .. } => Scheme::named(scheme).unwrap_or(over),
+            _ => over,
+        },
     }
 }
 
@@ -177,7 +181,7 @@ fn from_outside(settings: &ProxySettings, head: &mut RequestHead) -> Option<Erro
 /// Applies the operator's rules, and decides how to handle the request. If a rule refuses the
 /// request and has a text for the client, also returns this text. Also returns whether another
 /// node of the fleet may answer. It may not if a rule chose the upstream, because that choice can
-/// depend on the client.
+/// depend on the client. `over` is the scheme of the request's URL.
 fn planned(
     worker: &Worker,
     sender: &Sender<'_>,
@@ -212,16 +216,10 @@ fn planned(
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);
     }
-    let scheme = match (head.target.form(), &settings.mode) {
-        (TargetForm::Absolute { scheme, .. }, Mode::Forward) => {
-            Scheme::named(scheme).unwrap_or(over)
-        }
-        _ => over,
-    };
     let role = match (&settings.upstream.fleet, upstream) {
         (None, _) => FleetRole::NoFleet,
-        (Some(_), Some(_)) => FleetRole::Alone(scheme),
-        (Some(_), None) => FleetRole::MayAsk(scheme),
+        (Some(_), Some(_)) => FleetRole::Alone(over),
+        (Some(_), None) => FleetRole::MayAsk(over),
     };
     (planned, steering.message, role)
 }

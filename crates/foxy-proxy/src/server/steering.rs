@@ -8,7 +8,9 @@ use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
-use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried, Upstream};
+use foxy_rules::operator::{
+    Access, Effect, FieldChange, OperatorRules, RequestFacts, Rewrite, Tried, Upstream,
+};
 use std::net::IpAddr;
 
 /// The effects of the operator's rules on a request, apart from changes to its head.
@@ -34,7 +36,7 @@ pub(crate) struct Steering {
 }
 
 /// Applies the operator's rules to a request. Rules may change the request's head. `over` is the
-/// scheme of the connection on which the request arrived. The returned positions belong to `rules`.
+/// scheme of the request's URL. The returned positions belong to `rules`.
 pub(crate) fn steer(
     rules: &CountedRules,
     head: &mut RequestHead,
@@ -71,6 +73,7 @@ pub(crate) fn steer(
     }
     if !decision.request_changes().is_empty() {
         keep_own_connection_options(&mut head.headers);
+        remove_aliases(decision.request_changes(), &mut head.headers);
         apply(decision.request_changes(), &mut head.headers);
     }
     Steering {
@@ -121,6 +124,19 @@ fn keep_own_connection_options(headers: &mut Headers) {
     }
 }
 
+/// Removes the fields whose names differ from the name of a changed field by `_` for `-`. CGI, WSGI
+/// and PHP give a program both names as one.
+fn remove_aliases(changes: &[FieldChange<'_>], headers: &mut Headers) {
+    let hyphened = |name: &str| name.replace('_', "-");
+    let is_alias = |name: &str| {
+        let changed = |change: &FieldChange<'_>| change.name.eq_ignore_ascii_case(&hyphened(name));
+        name.contains('_') && changes.iter().any(changed)
+    };
+    if headers.raw().any(|(name, _)| name.contains(&b'_')) {
+        headers.retain(|name, _| !is_alias(name));
+    }
+}
+
 /// Returns whether the client must log in for this request, if the proxy has users.
 pub(crate) fn needs_login(
     rules_in_force: &RulesInForce,
@@ -153,9 +169,9 @@ fn facts<'a>(
     path: &'a [u8],
 ) -> Option<RequestFacts<'a, View<'a>>> {
     let scheme = match head.target.form() {
-        TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
+        TargetForm::Absolute { scheme, .. } if Scheme::named(scheme).is_none() => return None,
         TargetForm::Authority(_) => Scheme::Https,
-        TargetForm::Origin(_) | TargetForm::Asterisk => over,
+        _ => over,
     };
     let (host, port) = match head.authority() {
         Some(text) => {

@@ -104,7 +104,8 @@ impl Missed {
 /// other way round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matching {
-    paths: Readings,
+    /// Which readings of the path and of the method must match.
+    readings: Readings,
     /// Whether methods are compared without regard to case, so that `delete` matches DELETE. Some
     /// servers accept methods in lower case.
     ignores_method_case: bool,
@@ -115,9 +116,9 @@ impl Matching {
     /// rule grants (true) or refuses (false) something. `None` means that it does neither.
     pub(super) const fn condition(grants: Option<bool>) -> Self {
         match grants {
-            Some(true) => Self { paths: Readings::Every, ignores_method_case: false },
-            Some(false) => Self { paths: Readings::Any, ignores_method_case: true },
-            None => Self { paths: Readings::Normal, ignores_method_case: true },
+            Some(true) => Self { readings: Readings::Every, ignores_method_case: false },
+            Some(false) => Self { readings: Readings::Any, ignores_method_case: true },
+            None => Self { readings: Readings::Normal, ignores_method_case: true },
         }
     }
 
@@ -127,7 +128,7 @@ impl Matching {
         match grants {
             Some(true) => Self::condition(Some(false)),
             Some(false) => Self::condition(Some(true)),
-            None => Self { paths: Readings::Normal, ignores_method_case: false },
+            None => Self { readings: Readings::Normal, ignores_method_case: false },
         }
     }
 }
@@ -139,24 +140,40 @@ impl Conditions {
         facts: &RequestFacts<'_, F>,
         matching: Matching,
     ) -> Result<(), Missed> {
-        self.check_url(&facts.url, matching.paths)?;
+        self.check_url(&facts.url, matching.readings)?;
         let is_client =
             || facts.client.is_some_and(|ip| self.clients.iter().any(|net| net.contains(ip)));
         let is_user =
             || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
         holds(self.clients.is_empty() || is_client(), Missed::Client)?;
         holds(self.users.is_empty() || is_user(), Missed::User)?;
-        let is_method = |method: &String| {
-            method == facts.method
-                || (matching.ignores_method_case && method.eq_ignore_ascii_case(facts.method))
-        };
-        holds(is_any(&self.methods, is_method), Missed::Method)?;
+        holds(self.methods.is_empty() || self.has_method(facts, matching), Missed::Method)?;
         let has_field = |wanted: &NamedPattern| {
             facts.fields.values(&wanted.name).any(|value| wanted.accepts(value))
         };
         holds(is_any(&self.headers, has_field), Missed::Header)?;
         holds(self.days.is_none_or(|days| days.contains(facts.now)), Missed::Days)?;
         holds(self.hours.is_none_or(|hours| hours.contains(facts.now)), Missed::Hours)
+    }
+
+    /// Returns whether a method of the list is the method of the request. Many servers replace the
+    /// method by the value of a field such as X-HTTP-Method-Override, so this value is another
+    /// reading of the method.
+    fn has_method<F: Fields>(&self, facts: &RequestFacts<'_, F>, matching: Matching) -> bool {
+        let is_listed = self.methods.iter().any(|method| {
+            method == facts.method
+                || (matching.ignores_method_case && method.eq_ignore_ascii_case(facts.method))
+        });
+        let is_other_listed = |value: &[u8]| {
+            let value = value.trim_ascii();
+            self.methods.iter().any(|method| method.as_bytes().eq_ignore_ascii_case(value))
+        };
+        let mut others = METHOD_FIELDS.iter().flat_map(|name| facts.fields.values(name));
+        match matching.readings {
+            Readings::Normal => is_listed,
+            Readings::Any => is_listed || others.any(is_other_listed),
+            Readings::Every => is_listed && others.all(is_other_listed),
+        }
     }
 
     /// Checks the conditions against a response. Returns the first condition that does not hold.
@@ -213,6 +230,16 @@ impl Conditions {
         !self.clients.is_empty() || !self.users.is_empty()
     }
 }
+
+/// Fields that replace the method at many servers, also with `_` for `-` as in CGI.
+const METHOD_FIELDS: [&str; 6] = [
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x_http_method",
+    "x_http_method_override",
+    "x_method_override",
+];
 
 /// Decodes a name or value in a query as HTML forms encode it: `+` is a blank.
 fn form_decoded(text: &[u8]) -> Vec<u8> {

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug)]
 pub(super) struct UrlFacts<'a> {
     pub(super) scheme: &'a str,
-    /// Host of the URL in lower case, without brackets.
+    /// Host of the URL in lower case, without brackets. An address is in its usual form.
     pub(super) host: String,
     /// The host as an address. `None` for a name.
     pub(super) address: Option<IpAddr>,
@@ -27,6 +27,7 @@ impl<'a> UrlFacts<'a> {
     fn new(scheme: &'a str, host: &str, port: u16, path_and_query: &'a [u8]) -> Self {
         let host = normal_host(host);
         let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
+        let host = address.map_or(host, |address| address.to_string());
         let mark = path_and_query.iter().position(|&byte| byte == b'?');
         let (path, query) = match mark {
             Some(at) => (&path_and_query[..at], Some(&path_and_query[at + 1..])),
@@ -186,5 +187,10 @@ mod tests {
             assert_eq!(url.text(&url.path), key.split('\n').next().unwrap_or_default().as_bytes());
         }
         assert!(UrlFacts::of_key(b"a.test/x").is_none());
+        for (key, host) in
+            [("http://[::ffff:192.0.2.7]/", "192.0.2.7"), ("http://[0:0::1]/", "::1")]
+        {
+            assert_eq!(UrlFacts::of_key(key.as_bytes()).expect(key).host, host);
+        }
     }
 }

@@ -191,10 +191,12 @@ impl OperatorRules {
         self.has_shared_rules
     }
 
-    /// Returns whether a rule sets or removes this field of requests. A trailer of this name would
-    /// evade the rule.
+    /// Returns whether a rule sets or removes this field of requests, also if the name has `_` for
+    /// `-`. A trailer of this name would evade the rule.
     pub fn edits_request_field(&self, name: &str) -> bool {
-        self.edited_request_fields.contains(&name.to_ascii_lowercase())
+        let name = name.to_ascii_lowercase();
+        let is_edited = |name: &str| self.edited_request_fields.contains(name);
+        is_edited(&name) || is_edited(&name.replace('_', "-"))
     }
 
     /// Returns whether some rule allows requests. Then each request that no rule allows is refused.

@@ -275,6 +275,22 @@ fn rules_that_deny_match_any_reading_and_rules_that_allow_need_all() {
 }
 
 #[test]
+fn a_field_that_replaces_the_method_avoids_no_rule() {
+    for name in ["X-HTTP-Method-Override", "x_http_method", "X-Method-Override"] {
+        let post = format!("POST http://a.test/ {name}:delete");
+        let access = |access| Effects { access: Some(access), ..Effects::default() };
+        let is_decided = |when: &str, then: Access| {
+            let rules = OperatorRules::new(vec![rule("a", conditions(when), access(then))]);
+            rules.expect("sound").decide(&Asked::new(&post).facts()).access().is_some()
+        };
+        assert!(is_decided("method=DELETE", Access::Deny { message: None }), "{post}");
+        assert!(is_decided("method=POST", Access::Deny { message: None }), "{post}");
+        assert!(!is_decided("method=POST", Access::Allow), "{post}");
+        assert!(is_decided("method=POST,DELETE", Access::Allow), "{post}");
+    }
+}
+
+#[test]
 fn a_login_is_needed_unless_a_rule_surely_says_otherwise() {
     let login = |login| Effects { login: Some(login), ..Effects::default() };
     let rules = OperatorRules::new(vec![

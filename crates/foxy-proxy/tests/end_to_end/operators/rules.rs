@@ -4,7 +4,9 @@ use crate::bench::{TestProxy, proxy_with};
 use crate::explaining::explain;
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::core::rules::RulesInForce;
+use foxy_proxy::request::mode::Mode;
 use foxy_proxy::settings::ServerTiming;
+use foxy_proxy::upstream::{OriginServer, Scheme};
 use foxy_rules::operator::{
     Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, Rewrite,
 };
@@ -63,6 +65,40 @@ fn a_denied_path_stays_denied_in_every_spelling() {
     assert_eq!(origin.requests(), 0);
     assert_eq!(proxy.get(&origin.url("/public"), "").status, 200);
     assert_eq!(proxy.proxy.handle().rules().counts(), [("private".to_owned(), 9)]);
+}
+
+#[test]
+fn a_scheme_in_the_target_avoids_no_rule_of_a_reverse_proxy() {
+    let origin = TestOrigin::start(|_, _| ok("", b"secret"));
+    let plain = Conditions { schemes: vec!["http".to_owned()], ..Conditions::default() };
+    let list = vec![("only-tls", plain, access(Access::Deny { message: None }))];
+    let rules = RulesInForce::new(rules(list));
+    let proxy = proxy_with(|settings| {
+        let server = origin.address;
+        let (host, port) = (server.ip().to_string(), server.port());
+        settings.mode = Mode::reverse(OriginServer { scheme: Scheme::Http, host, port });
+        settings.rules = rules;
+    });
+    for target in ["/x", "http://a.test/x", "https://a.test/x"] {
+        let answer = proxy.connect().ask(&format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+        let expected = (403, "foxy; detail=denied-by-rule");
+        assert_eq!((answer.status, answer.cache_status()), expected, "{target}");
+    }
+    assert_eq!(origin.requests(), 0);
+}
+
+#[test]
+fn a_field_name_with_underscores_does_not_imitate_a_field_that_a_rule_changes() {
+    let origin = TestOrigin::start(|head, _| ok("", head.as_bytes()));
+    let set = vec![("X-Remote-User".to_owned(), "none".to_owned())];
+    let remove = vec!["X-Admin".to_owned()];
+    let fields = Effects { request_fields: Some(FieldEdits { set, remove }), ..Effects::default() };
+    let proxy = proxy(vec![("fields", Conditions::default(), fields)]);
+    let forged = "X_Remote_User: evil\r\nX-Remote_User: evil\r\nx_admin: evil\r\nX_Other: kept\r\n";
+    let seen = proxy.get(&origin.url("/x"), forged).body;
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(!seen.contains("evil"), "{seen}");
+    assert!(seen.contains("X-Remote-User: none") && seen.contains("X_Other: kept"), "{seen}");
 }
 
 #[test]
