@@ -19,19 +19,25 @@ use foxy_testkit::store::Records;
 use foxy_testkit::wait::until;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
+/// Number of threads of each node that answer requests.
+pub const WORKERS: usize = 2;
+
 /// Time that a slow store needs for a look-up.
 pub const SLOW: Duration = Duration::from_secs(15);
 
-/// A store in memory that never fails, but can be slow.
+/// A store in memory that never fails, but can be slow, or can block the threads that ask it.
 #[derive(Default)]
 pub struct MapStore {
     records: Records,
     pub is_slow: AtomicBool,
+    pub hangs: AtomicBool,
+    /// Number of threads that the store blocks.
+    pub blocked: AtomicUsize,
 }
 
 impl MapStore {
@@ -42,6 +48,11 @@ impl MapStore {
 
 impl ObjectStore for MapStore {
     fn get(&self, key: Key, reply: Reply) {
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+        while self.hangs.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.blocked.fetch_sub(1, Ordering::Relaxed);
         let answer = self.records.get(key);
         if !self.is_slow.load(Ordering::Relaxed) {
             return reply(answer);
@@ -157,7 +168,7 @@ fn start(
         via_name: format!("foxy-{name}-1"),
         stop_after: Duration::from_millis(100),
         store_patience: 2 * SLOW,
-        workers: 2,
+        workers: WORKERS,
         ..ProxySettings::default()
     };
     settings.upstream.fleet = fleet;

@@ -7,7 +7,7 @@ pub(crate) mod io;
 pub(crate) mod pacing;
 
 use crate::client::http1_sender::Http1Sender;
-use crate::client::http2::sender::Http2Sender;
+use crate::client::http2::sender::{Http2Sender, repeat_signs};
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
@@ -18,10 +18,12 @@ use crate::request::answered::{
     AnswerOptions, ClientTook, ConnectionFate, Opening, Progress, WriteEnd,
 };
 use crate::request::cache_status::CacheStatus;
+use crate::upstream::fleet::signs::sign;
 use crate::upstream::{Responder, Scheme};
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
 use foxy_store::Key;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +34,7 @@ pub(crate) enum Client<'a> {
     Http2(Http2Stream<'a>),
 }
 
-impl Client<'_> {
+impl<'a> Client<'a> {
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Receiver<'_>, Sender<'_>) {
         match self {
             Self::Http1(connection) => {
@@ -51,6 +53,17 @@ impl Client<'_> {
         match self {
             Self::Http1(connection) => connection.inside.as_ref(),
             Self::Http2(stream) => stream.inside,
+        }
+    }
+
+    /// Repeats the interim response of [`Sender::waits_for_origin`]. Never ends.
+    pub(crate) fn repeat_signs(&self) -> impl Future<Output = ()> + use<'a> {
+        let out = if let Self::Http2(stream) = self { Some(stream.out) } else { None };
+        async move {
+            match out {
+                Some(out) => repeat_signs(out).await,
+                None => pending().await,
+            }
         }
     }
 
@@ -215,6 +228,14 @@ impl Sender<'_> {
         match self {
             Self::Http1(sender) => sender.head(head).await,
             Self::Http2(sender) => sender.head(head).await,
+        }
+    }
+
+    /// Tells another node that this node waits for the origin. Only HTTP/2 can repeat this.
+    pub(crate) async fn waits_for_origin(&mut self) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.head(&sign(0)).await,
+            Self::Http2(sender) => sender.waits_for_origin().await,
         }
     }
 

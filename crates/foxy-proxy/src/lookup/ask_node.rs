@@ -17,6 +17,7 @@ use crate::lookup::serve_stored::serve_or_make_up;
 use crate::request::exchange::FleetRole;
 use crate::request::{Aborted, Answered, CacheStatus, forwarding_fields};
 use crate::upstream::fleet::owners_state::OwnersState;
+use crate::upstream::fleet::signs::HeardSigns;
 use crate::upstream::fleet::{ChosenNode, ErrorCause, FIELD, SECOND, STORED, Told};
 use crate::upstream::{FleetLink, HeadEvent, RequestBody, Scheme, UpstreamError, UpstreamExchange};
 use foxy_base::{WallTime, clock};
@@ -32,14 +33,6 @@ const MAX_ASKED: usize = 2;
 /// Interval of the checks whether a node that has not answered yet has become unreachable.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// If a node neither answers nor reports within this time that it waits for the origin, the caller
-/// asks the next node for the response. Nodes report it after a look-up in their cache.
-const SILENCE: Duration = Duration::from_secs(5);
-
-/// Status of the interim response with which a node tells that it waits for the origin (RFC 2518
-/// §10.1). Then the caller asks no other node.
-const WAITS_FOR_ORIGIN: u16 = 102;
-
 /// Status with which a node tells that it has no stored response (RFC 9111 §5.2.1.7).
 const NOT_STORED: u16 = 504;
 
@@ -54,8 +47,8 @@ struct AskedNode {
     /// True if the node may answer only with a stored response. Such a request (a *hedge*) goes to
     /// a second node while the first node is slow.
     is_hedge: bool,
-    /// True once the node has told that it waits for the origin.
-    waits_for_origin: bool,
+    /// The interim responses with which the node tells that it waits for the origin.
+    signs: HeardSigns,
     exchange: Box<UpstreamExchange>,
 }
 
@@ -87,7 +80,7 @@ pub(crate) async fn answer(
     let scheme = match wanted.role {
         FleetRole::MayAsk(scheme) => scheme,
         FleetRole::Asked(_) if is_miss => {
-            transaction.sender.head(&ResponseHead::new(WAITS_FOR_ORIGIN)).await?;
+            transaction.sender.waits_for_origin().await?;
             return Ok(None);
         }
         FleetRole::Asked(_) | FleetRole::Alone(_) | FleetRole::NoFleet => return Ok(None),
@@ -162,10 +155,11 @@ impl Asking<'_, '_, '_> {
             tokio::select! {
                 biased;
                 (at, event) = first_event(&mut self.open) => {
-                    if let Ok(HeadEvent::Continue | HeadEvent::Interim(_)) = event {
+                    if let Ok(HeadEvent::Interim(head)) = event {
                         let asked = &mut self.open[at];
                         self.link.fleet.works(asked.number);
-                        (asked.waits_for_origin, asked.patience_ends) = (true, None);
+                        asked.signs.hear(&head.headers, Instant::now());
+                        asked.patience_ends = None;
                         continue;
                     }
                     let asked = self.open.swap_remove(at);
@@ -186,7 +180,7 @@ impl Asking<'_, '_, '_> {
     fn give_up_silent(&mut self) {
         let (link, counters) = (self.link, &self.transaction.worker.counters);
         self.open.retain(|asked| {
-            let is_silent = !asked.waits_for_origin && asked.asked.elapsed() >= SILENCE;
+            let is_silent = asked.signs.is_silent(Instant::now());
             if is_silent && asked.exchange.is_sent() {
                 link.misses_request(counters, asked.number);
             }
@@ -235,7 +229,7 @@ impl Asking<'_, '_, '_> {
             requested: clock::steady(),
             patience_ends: Some(asked + patience),
             is_hedge: mark == Some(STORED),
-            waits_for_origin: false,
+            signs: HeardSigns::since(asked),
             exchange: Box::new(exchange.sent_to_node(&node, self.scheme)),
         });
         worker.counters.add(Counter::FleetRequests, 1);
@@ -257,7 +251,7 @@ impl Asking<'_, '_, '_> {
                     UpstreamError::Connect(_) | UpstreamError::NoResponse => {
                         self.link.fails(counters, asked.number);
                     }
-                    UpstreamError::HeadTimeout if !asked.waits_for_origin => {
+                    UpstreamError::HeadTimeout if !asked.signs.is_waiting() => {
                         self.link.misses_request(counters, asked.number);
                     }
                     _ => {}
@@ -267,7 +261,7 @@ impl Asking<'_, '_, '_> {
         };
         let told = Told::read(&head.headers)?;
         head.headers.remove(FIELD);
-        let took = (!asked.waits_for_origin).then(|| asked.asked.elapsed());
+        let took = (!asked.signs.is_waiting()).then(|| asked.asked.elapsed());
         self.link.fleet.answered(asked.number, took, told);
         if told.is_busy {
             counters.add(Counter::FleetBusy, 1);

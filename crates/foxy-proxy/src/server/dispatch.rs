@@ -49,8 +49,9 @@ pub(crate) async fn request(
     let options = options(worker, head, client.can_move());
     let settings = worker.settings();
     if client.node().is_some() {
+        let signs = client.repeat_signs();
         let asked = node_requests::request(worker, client, peer, (head, body), options);
-        return Box::pin(asked).await;
+        return Box::pin(until_answered(asked, signs)).await;
     }
     let refusal = refusal.or_else(|| from_outside(settings, head));
     let refusal = admission::refusal(settings, peer).or(refusal);
@@ -257,6 +258,18 @@ async fn refused(
     let options = AnswerOptions { keep: options.keep && !ends, ..options };
     let text = text.as_deref().unwrap_or(reason.description());
     answer::error_with_text(worker, sender, options, reason, text).await
+}
+
+/// Polls `answer` until it ends, and meanwhile `signs`, which never ends.
+async fn until_answered<T>(answer: impl Future<Output = T>, signs: impl Future<Output = ()>) -> T {
+    tokio::pin!(answer, signs);
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut answer => return result,
+            () = &mut signs => {}
+        }
+    }
 }
 
 /// Returns the PAC file, if the request asks for it and the operator wants it served.

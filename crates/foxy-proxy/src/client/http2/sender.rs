@@ -10,6 +10,7 @@ use crate::request::answered::{
 };
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::Responder;
+use crate::upstream::fleet::signs::{MOST_SIGNS, SIGN_INTERVAL, sign};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use foxy_store::Key;
@@ -24,7 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Number of bytes of one stream's answer that may wait in the HTTP/2 library for the socket.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
@@ -41,6 +42,8 @@ pub(crate) struct Out {
     wire: Rc<Wire>,
     stream: u32,
     ended: bool,
+    /// Number of times that this node will still tell another node that it waits for the origin.
+    signs_left: u32,
     /// Number of bytes sent: bodies, and heads in their size before compression.
     pub(crate) sent: u64,
     pub(crate) progress: Rc<Progress>,
@@ -49,7 +52,8 @@ pub(crate) struct Out {
 impl Out {
     pub(crate) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
         let stream = respond.stream_id().as_u32();
-        Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
+        let progress = Rc::default();
+        Self { respond, body: None, wire, stream, ended: false, signs_left: 0, sent: 0, progress }
     }
 
     /// Waits until the client has reset the stream or closed the connection. After the end of the
@@ -125,6 +129,20 @@ impl Out {
         sent
     }
 
+    /// Sends an interim response.
+    fn interim(&mut self, head: Response<()>) -> Result<(), WriteEnd> {
+        let wire_size = wire_size(head.headers());
+        self.count(wire_size);
+        self.wire.handed_head(self.stream, usize::try_from(wire_size).unwrap_or(usize::MAX));
+        self.respond.send_informational(head).map_err(|_| WriteEnd::Gone)
+    }
+
+    /// Returns true if this node has told another node that it waits for the origin, and has to
+    /// repeat this.
+    fn has_signs_left(&self) -> bool {
+        self.signs_left > 0 && !self.ended && self.body.is_none()
+    }
+
     fn count(&mut self, bytes: u64) {
         self.sent += bytes;
         self.progress.send(bytes);
@@ -135,6 +153,22 @@ impl Out {
     fn release_room(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
+        }
+    }
+}
+
+/// Repeats the interim response with which this node tells another node that it waits for the
+/// origin. Never ends: the caller must poll it together with the code that sends the answer.
+pub(crate) async fn repeat_signs(out: &RefCell<Out>) {
+    poll_fn(|_| if out.borrow().has_signs_left() { Poll::Ready(()) } else { Poll::Pending }).await;
+    loop {
+        sleep(SIGN_INTERVAL).await;
+        let mut out = out.borrow_mut();
+        if out.has_signs_left() {
+            out.signs_left -= 1;
+            let head = sign(out.signs_left);
+            // This call fails if the other node has gone. The code that sends the answer notices.
+            let _ = out.interim(head_of(head.status, &head.headers));
         }
     }
 }
@@ -287,10 +321,14 @@ impl<'a> Http2Sender<'a> {
         if head.status >= 200 {
             return out.open(response, false);
         }
-        let wire_size = wire_size(response.headers());
-        out.count(wire_size);
-        out.wire.handed_head(out.stream, usize::try_from(wire_size).unwrap_or(usize::MAX));
-        out.respond.send_informational(response).map_err(|_| WriteEnd::Gone)
+        out.interim(response)
+    }
+
+    /// Tells another node that this node waits for the origin. [`repeat_signs`] repeats this.
+    pub(crate) async fn waits_for_origin(&mut self) -> Result<(), WriteEnd> {
+        self.head(&sign(MOST_SIGNS)).await?;
+        self.out.borrow_mut().signs_left = MOST_SIGNS;
+        Ok(())
     }
 
     pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {

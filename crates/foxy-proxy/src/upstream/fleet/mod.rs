@@ -6,6 +6,7 @@
 pub(crate) mod link;
 pub(crate) mod nodes;
 pub(crate) mod owners_state;
+pub(crate) mod signs;
 
 use crate::cache::purge::LogPlace;
 use foxy_base::Instant;
