@@ -145,6 +145,16 @@ impl ImportDraft {
         std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
     }
 
+    /// Returns whether the list `key` has an entry with this name.
+    pub fn has_named(&self, key: &str, name: &str) -> bool {
+        self.parts.iter().any(|part| match &part.content {
+            DraftContent::Listed(list, table) => {
+                *list == key && table.get("name").and_then(Value::as_str) == Some(name)
+            }
+            DraftContent::Setting(..) => false,
+        })
+    }
+
     pub fn has_origin(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.content, DraftContent::Listed("origin", _)))
     }

@@ -2,6 +2,7 @@
 //! lists (`acl`), anonymous lists in braces, `if`, `unless`, `or` and `!`.
 
 use super::super::condition_text::{case_mark, escaped};
+use super::super::squid::regex;
 use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::lines::HaproxyLine;
 use std::collections::HashMap;
@@ -120,36 +121,104 @@ fn flaw(name: &str, why: &str) -> TermFlaw {
     TermFlaw::NoEquivalent { name: name.to_owned(), why: why.to_owned() }
 }
 
+/// The flags before the values of a criterion, and the values.
+struct CriterionFlags<'w> {
+    ignore_case: bool,
+    /// The method of comparison after `-m`.
+    method: Option<&'w str>,
+    values: &'w [String],
+}
+
+fn flags<'w>(name: &str, mut words: &'w [String]) -> Result<CriterionFlags<'w>, TermFlaw> {
+    let (mut ignore_case, mut method) = (false, None);
+    loop {
+        words = match words {
+            [flag, rest @ ..] if flag == "-i" => {
+                ignore_case = true;
+                rest
+            }
+            [flag, word, rest @ ..] if flag == "-m" => {
+                method = Some(word.as_str());
+                rest
+            }
+            [flag, path, ..] if flag == "-f" => {
+                return Err(flaw(name, &format!("cannot read the values in {path}")));
+            }
+            [flag, values @ ..] if flag == "--" => {
+                return Ok(CriterionFlags { ignore_case, method, values });
+            }
+            [flag, ..] if flag.starts_with('-') => {
+                return Err(flaw(name, &format!("the flag {flag} has no equivalent")));
+            }
+            values => return Ok(CriterionFlags { ignore_case, method, values }),
+        };
+    }
+}
+
+/// The part of a request that a criterion compares, such as a header field, and the method of
+/// comparison, such as `beg` for the beginning.
+struct Criterion<'w> {
+    source: &'w str,
+    /// The text in parentheses, in lower case.
+    argument: String,
+    method: &'w str,
+}
+
+impl<'w> Criterion<'w> {
+    /// Reads `hdr_beg(host)`, or `hdr(host)` with `-m beg`.
+    fn of(kind: &'w str, method: Option<&'w str>) -> Self {
+        const METHODS: [&str; 8] = ["beg", "dir", "dom", "end", "len", "reg", "sub", "str"];
+        let (source, argument) = kind.split_once('(').unwrap_or((kind, ""));
+        let argument = argument.trim_end_matches(')').to_ascii_lowercase();
+        let source = source.strip_prefix("req.").unwrap_or(source);
+        let named = source.rsplit_once('_').filter(|(_, method)| METHODS.contains(method));
+        let (source, named) = named.map_or((source, None), |(source, it)| (source, Some(it)));
+        Self { source, argument, method: method.or(named).unwrap_or("str") }
+    }
+}
+
 /// Converts a criterion such as `hdr(host) -i a.example` or `path_beg /api` to a condition. `name`
 /// is the name of the list (ACL), for errors.
 fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
     let (kind, rest) = words.split_first().ok_or_else(|| flaw(name, "the criterion is missing"))?;
-    let (flags, values): (Vec<&String>, Vec<&String>) =
-        rest.iter().partition(|word| word.starts_with('-'));
-    let ignore_case = flags.iter().any(|flag| *flag == "-i");
-    if flags.iter().any(|flag| *flag != "-i") {
-        return Err(flaw(name, "this flag has no equivalent"));
-    }
+    let CriterionFlags { ignore_case, method, values } = flags(name, rest)?;
+    let sample = Criterion::of(kind, method);
     let mark = case_mark(ignore_case);
     let pattern =
         |start: &str, text: &str, end: &str| format!("{mark}{start}{}{end}", escaped(text));
     let all =
         |convert: &dyn Fn(&str) -> String| values.iter().map(|value| convert(value)).collect();
-    let (key, values): (&'static str, Vec<String>) = match kind.as_str() {
-        "hdr(host)" | "req.hdr(host)" | "hdr(Host)" | "req.hdr(Host)" | "ssl_fc_sni" => {
+    let host = |start: &str, text: &str| {
+        format!("^[a-z]+://{start}{}", regex::escaped(&text.to_ascii_lowercase()))
+    };
+    let field = sample.argument.as_str();
+    let header = |start: &str, text: &str, end: &str| {
+        format!("{field}: {mark}{start}{}{end}", escaped(text))
+    };
+    let (key, values): (&'static str, Vec<String>) = match (sample.source, field, sample.method) {
+        ("hdr", "host", "str") | ("ssl_fc_sni", "", "str") => {
             ("host", all(&|text| format!("={}", text.to_ascii_lowercase())))
         }
-        "hdr_end(host)" | "hdr_dom(host)" if values.iter().all(|value| value.starts_with('.')) => {
+        ("hdr", "host", "end" | "dom") if values.iter().all(|value| value.starts_with('.')) => {
             ("host", all(&|text| format!("*{}", text.to_ascii_lowercase())))
         }
-        "path" => ("path", all(&|text| pattern("", text, ""))),
-        "path_beg" => ("path", all(&|text| pattern("", text, "*"))),
-        "path_end" => ("path", all(&|text| pattern("*", text, ""))),
-        "path_sub" => ("path", all(&|text| pattern("*", text, "*"))),
-        "src" => ("client", all(&|text| text.to_owned())),
-        "method" => ("method", all(&|text| text.to_ascii_uppercase())),
-        "ssl_fc" => ("scheme", vec!["https".to_owned()]),
-        other => return Err(flaw(name, &format!("{other}: no rule has this condition"))),
+        ("hdr", "host", "beg") => ("url", all(&|text| host("", text))),
+        ("hdr", "host", "sub") => ("url", all(&|text| host("[^/]*", text))),
+        ("hdr", "host", "end") => ("url", all(&|text| host("[^/]*", text) + "(:[0-9]+)?/")),
+        // A value of `hdr` ends at a comma, but rules compare the whole field.
+        ("hdr" | "fhdr", _, "sub") => ("header", all(&|text| header("*", text, "*"))),
+        ("fhdr", _, "str") => ("header", all(&|text| header("", text, ""))),
+        ("fhdr", _, "beg") => ("header", all(&|text| header("", text, "*"))),
+        ("fhdr", _, "end") => ("header", all(&|text| header("*", text, ""))),
+        ("hdr" | "fhdr", _, "found") if values.is_empty() => ("header", vec![field.to_owned()]),
+        ("path", "", "str") => ("path", all(&|text| pattern("", text, ""))),
+        ("path", "", "beg") => ("path", all(&|text| pattern("", text, "*"))),
+        ("path", "", "end") => ("path", all(&|text| pattern("*", text, ""))),
+        ("path", "", "sub") => ("path", all(&|text| pattern("*", text, "*"))),
+        ("src", "", "str") => ("client", all(&|text| text.to_owned())),
+        ("method", "", "str") => ("method", all(&|text| text.to_ascii_uppercase())),
+        ("ssl_fc", "", "str") => ("scheme", vec!["https".to_owned()]),
+        _ => return Err(flaw(name, &format!("{kind}: no rule has this condition"))),
     };
     if values.is_empty() {
         return Err(flaw(name, "the list has no value"));

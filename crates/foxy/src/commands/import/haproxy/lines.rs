@@ -1,6 +1,7 @@
 //! Splits a HAProxy configuration into sections and lines.
 
 use super::super::draft::Original;
+use super::super::original_files::OriginalFiles;
 use super::super::report::OriginalPlace;
 
 /// A line of a section: its words, its place and its text.
@@ -50,6 +51,25 @@ impl HaproxyLine {
         self.words.get(at + 1).map(String::as_str)
     }
 
+    /// Replaces each `-f FILE` of a condition by the values in the file, one in each line.
+    pub fn read_lists(&mut self, files: &OriginalFiles) {
+        while let Some(at) = self.words.iter().position(|word| word == "-f") {
+            let path = self.words.get(at + 1).cloned().unwrap_or_default();
+            let Ok(found) = files.read(&path, "/etc/haproxy/") else { return };
+            let lines = found.iter().flat_map(|(_, content)| content.lines()).map(str::trim);
+            let values = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+            let values: Vec<String> = values.map(ToOwned::to_owned).collect();
+            // The values follow all flags, of which `-f` and `-m` have an argument.
+            let mut end = at + 2;
+            while let Some(flag) = self.words.get(end).filter(|word| word.starts_with('-')) {
+                end += if matches!(flag.as_str(), "-f" | "-m") { 2 } else { 1 };
+            }
+            let end = end.min(self.words.len());
+            self.words.splice(end..end, values);
+            self.words.drain(at..at + 2);
+        }
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.words.iter().any(|word| word == name)
     }
@@ -62,6 +82,24 @@ impl HaproxySection {
 
     pub fn name(&self) -> &str {
         self.head.argument(0)
+    }
+
+    /// Returns whether clients reach servers through the section. A section for statistics alone
+    /// does not count.
+    pub fn listens(&self) -> bool {
+        let has = |word: &str| self.lines.iter().any(|line| line.starts(&[word]));
+        let is_for_statistics =
+            has("stats") && !["server", "use_backend", "default_backend"].iter().any(|it| has(it));
+        has("bind") && !is_for_statistics
+    }
+
+    /// Returns the only scheme of the section's listeners. Returns `None` if there are listeners
+    /// with and without TLS.
+    pub fn scheme(&self) -> Option<&'static str> {
+        let mut binds = self.lines.iter().filter(|line| line.starts(&["bind"]));
+        let is_secure = binds.next()?.has("ssl");
+        let is_same = binds.all(|line| line.has("ssl") == is_secure);
+        is_same.then_some(if is_secure { "https" } else { "http" })
     }
 }
 

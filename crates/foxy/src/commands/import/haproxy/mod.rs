@@ -25,9 +25,12 @@ struct HaproxyImport {
     sections: Vec<HaproxySection>,
 }
 
-pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft {
-    let mut import =
-        HaproxyImport { draft: ImportDraft::default(), sections: lines::sections(content) };
+pub fn import(content: &str, files: &OriginalFiles, _utc: bool) -> ImportDraft {
+    let mut sections = lines::sections(content);
+    for line in sections.iter_mut().flat_map(|section| &mut section.lines) {
+        line.read_lists(files);
+    }
+    let mut import = HaproxyImport { draft: ImportDraft::default(), sections };
     let sections = import.sections.clone();
     for section in &sections {
         match section.kind() {
@@ -42,10 +45,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
             }
         }
     }
-    let mut listening =
-        sections.iter().filter(|section| section.lines.iter().any(|line| line.starts(&["bind"])));
-    listening.next();
-    for section in listening {
+    for section in sections.iter().filter(|section| section.listens()).skip(1) {
         let text = "every listener of foxy serves the routes of all frontends".to_owned();
         import.draft.leave(&section.head.original, ImportReason::Opens(text));
     }
@@ -123,7 +123,9 @@ impl HaproxyImport {
     /// Converts the listeners and routes of a frontend.
     fn frontend(&mut self, section: &HaproxySection) {
         for line in section.lines.iter().filter(|line| line.starts(&["bind"])) {
-            self.bind(line);
+            if section.listens() {
+                self.bind(line);
+            }
         }
         for line in self.settings_of(section).iter().filter(|line| line.starts(&["timeout"])) {
             let key = match line.argument(0) {
@@ -187,6 +189,10 @@ impl HaproxyImport {
             }
             self.draft.push("listen-tls", address, &line.original);
             let crt = line.option("crt").unwrap_or_default();
+            if crt.ends_with('/') || std::path::Path::new(crt).is_dir() {
+                let text = format!("list each certificate of {crt} in tls-certificate and tls-key");
+                self.draft.leave(&line.original, ImportReason::Step(text));
+            }
             self.draft.push("tls-certificate", crt, &line.original);
             self.draft.push("tls-key", crt, &line.original);
         }

@@ -13,17 +13,25 @@ use super::routing::{HaproxyRoute, condition};
 use toml::Table;
 
 /// First words of the lines that keep requests from the servers of a backend.
-const REFUSALS: [&[&str]; 9] = [
+const REFUSALS: [&[&str]; 7] = [
     &["http-request", "deny"],
     &["http-request", "reject"],
     &["http-request", "silent-drop"],
     &["http-request", "tarpit"],
     &["http-request", "return"],
-    &["http-request", "redirect"],
     &["tcp-request", "connection", "reject"],
-    &["redirect"],
     &["block"],
 ];
+
+/// First words of the lines that send a client to another URL.
+const REDIRECTS: [&[&str]; 2] = [&["http-request", "redirect"], &["redirect"]];
+
+const NO_REDIRECTS: &str = "foxy sends no redirects; it serves these requests";
+
+/// Returns whether a line sends clients to another URL.
+fn is_redirect(line: &HaproxyLine) -> bool {
+    REDIRECTS.iter().any(|words| line.starts(words))
+}
 
 /// Returns whether a line refuses requests or answers them itself.
 pub fn is_refusal(line: &HaproxyLine) -> bool {
@@ -42,9 +50,6 @@ fn difference(line: &HaproxyLine) -> Option<ImportReason> {
     let end = line.words.len() - condition(line).len();
     let options = line.words.get(2..end).unwrap_or_default();
     match (line.words[0].as_str(), line.argument(0)) {
-        ("redirect", _) | (_, "redirect") => {
-            missing("foxy sends no redirects; a rule refuses these requests")
-        }
         (_, "return") => missing("foxy has no answers of its own; a rule refuses these requests"),
         (_, "tarpit") => differs("foxy answers 403 at once"),
         (_, "reject" | "silent-drop" | "connection") => {
@@ -87,6 +92,10 @@ impl HaproxyImport {
     ) {
         let mut allowed: Vec<AccessTerm> = Vec::new();
         for line in &section.lines {
+            if is_redirect(line) {
+                self.draft.leave(&line.original, ImportReason::Opens(NO_REDIRECTS.to_owned()));
+                continue;
+            }
             let refuses = is_refusal(line);
             if !refuses && !line.starts(&["http-request", "allow"]) {
                 self.field(acls, line, scope);
@@ -169,6 +178,11 @@ impl HaproxyImport {
         let refusing = refuses_all(backend);
         let has_servers = backend.lines.iter().any(is_server);
         let has_statistics = backend.lines.iter().any(|line| line.starts(&["stats"]));
+        let redirect = backend.lines.iter().find(|line| is_redirect(line));
+        if let Some(line) = redirect.filter(|_| refusing.is_none() && !has_servers) {
+            let text = "foxy sends no redirects; these requests go to the next origin";
+            return self.draft.leave(&line.original, ImportReason::Opens(text.to_owned()));
+        }
         let text = match refusing {
             Some(_) => format!("{name} refuses all requests"),
             None if has_servers => format!("foxy uses no server of {name}, so foxy answers 403"),

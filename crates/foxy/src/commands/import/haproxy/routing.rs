@@ -3,7 +3,7 @@
 
 use super::super::draft::Original;
 use super::super::report::ImportReason;
-use super::super::terms::{AccessTerm, effect, within, written};
+use super::super::terms::{AccessTerm, Facets, TermFlaw, effect, within, without_all, written};
 use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
@@ -27,7 +27,7 @@ pub struct HaproxyRoute {
 impl HaproxyImport {
     pub(super) fn routes(&mut self, section: &HaproxySection) {
         let acls = HaproxyAcls::of(&section.lines);
-        self.access(&acls, section, &AccessTerm::default());
+        self.access(&acls, section, &self.reach(section));
         let mut routes = Vec::new();
         for line in section.lines.iter().filter(|line| line.starts(&["use_backend"])) {
             match acls.terms(condition(line)) {
@@ -69,8 +69,16 @@ impl HaproxyImport {
             return self.refused_route(route, earlier, &backend);
         };
         let Some((hosts, paths)) = hosts_and_paths(&route.term) else {
-            let text = "foxy chooses an origin by host and path prefix alone";
-            return self.lost_route(&route.backend, &route.original, text.into());
+            return match chosen_by_rules(route, earlier) {
+                Ok(terms) => {
+                    self.chosen_origin(route, base, &terms);
+                    self.of_backend(route, &backend, frontend);
+                }
+                Err(flaw) => {
+                    let text = format!("{flaw}; these requests go to the next origin");
+                    self.lost_route(&route.backend, &route.original, text);
+                }
+            };
         };
         let count = paths.len();
         for (number, path) in (1..).zip(&paths) {
@@ -86,10 +94,51 @@ impl HaproxyImport {
             origin.extend(base.clone());
             self.draft.list("origin", origin, &route.original);
         }
+        self.of_backend(route, &backend, frontend);
+    }
+
+    /// Converts the rules of the backend of a route.
+    fn of_backend(
+        &mut self,
+        route: &HaproxyRoute,
+        backend: &HaproxySection,
+        frontend: &HaproxySection,
+    ) {
         if backend.kind() != "listen" {
-            self.access(&HaproxyAcls::of(&backend.lines), &backend, &route.term);
+            self.access(&HaproxyAcls::of(&backend.lines), backend, &route.term);
         }
-        self.caching(route, &backend, frontend);
+        self.caching(route, backend, frontend);
+    }
+
+    /// Returns the requests that reach a section. If several sections have listeners, the scheme
+    /// tells them apart where possible.
+    fn reach(&self, section: &HaproxySection) -> AccessTerm {
+        let mut reach = AccessTerm::default();
+        let is_alone = self.sections.iter().filter(|section| section.listens()).count() < 2;
+        if let Some(scheme) = section.scheme().filter(|_| !is_alone) {
+            reach.when.insert("scheme", vec![scheme.to_owned()]);
+        }
+        reach
+    }
+
+    /// Adds an origin that no host leads to, and rules that choose this origin for the requests
+    /// that match one of `terms`.
+    fn chosen_origin(&mut self, route: &HaproxyRoute, base: Table, terms: &[AccessTerm]) {
+        let name = format!("{}: {}", route.original.place, route.backend);
+        if !self.draft.has_named("origin", &name) {
+            let mut origin = Table::from_iter([("name".to_owned(), Value::from(name.as_str()))]);
+            origin.insert("hosts".into(), "chosen-by-rules.invalid".into());
+            origin.extend(base);
+            self.draft.list("origin", origin, &route.original);
+        }
+        for term in terms {
+            let mut then = effect("upstream", format!("origin:{name}"));
+            let mut facets = std::iter::once(&term.when).chain(&term.unless);
+            if facets.any(is_of_request) {
+                then.insert("bypass".into(), true.into());
+            }
+            self.rule(term, " origin", then, &route.original);
+        }
     }
 
     /// Converts lines that set or remove a header field, such as `http-request set-header NAME
@@ -184,6 +233,21 @@ impl HaproxyImport {
         let name = format!("{}: {text}{suffix}", original.place);
         self.draft.list("rule", term.rule(&name, then), original);
     }
+}
+
+/// Returns the requests of a route that no earlier route takes.
+fn chosen_by_rules(
+    route: &HaproxyRoute,
+    earlier: &[HaproxyRoute],
+) -> Result<Vec<AccessTerm>, TermFlaw> {
+    let start = Ok(vec![route.term.clone()]);
+    earlier.iter().fold(start, |terms, other| without_all(&terms?, &other.term))
+}
+
+/// Returns whether a condition is about a single request. Then a rule that chooses the origin must
+/// bypass the cache.
+fn is_of_request(facets: &Facets) -> bool {
+    ["client", "method", "header"].iter().any(|key| facets.contains_key(key))
 }
 
 /// Returns the hosts and path prefixes for the origin of a route. Returns `None` if the route has a

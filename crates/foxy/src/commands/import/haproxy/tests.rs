@@ -103,7 +103,7 @@ const ROUTES: [RouteCase; 11] = [
     ),
     (
         "use_backend app unless { path_beg /a }\nuse_backend no if { hdr(host) h }",
-        &["chooses an origin by host and path prefix"],
+        &[],
         &["http://h/a"],
         &["http://h/b", "http://i/a"],
     ),
@@ -121,24 +121,24 @@ const ROUTES: [RouteCase; 11] = [
     ),
     (
         "use_backend secure if !{ ssl_fc }",
-        &["Not converted", "foxy sends no redirects"],
-        &["http://h/"],
-        &["https://h/"],
+        &[PERMITS_MORE, "foxy sends no redirects; these requests go to the next origin"],
+        &[],
+        &["http://h/", "https://h/"],
     ),
     ("use_backend no if { rand(2) 1 }", &[PERMITS_MORE, "next origin"], &[], &["http://h/"]),
     ("use_backend picky if { rand(2) 1 }", &[PERMITS_MORE, "next origin"], &[], &["http://h/x"]),
     (
         "http-request redirect scheme https unless { ssl_fc } or { path_beg /acme }",
-        &["Not converted", "foxy sends no redirects"],
-        &["http://h/"],
-        &["http://h/acme/", "https://h/"],
+        &[PERMITS_MORE, "foxy sends no redirects; it serves these requests"],
+        &[],
+        &["http://h/", "http://h/acme/", "https://h/"],
     ),
     (
         "http-request allow if { path_beg /p }\nhttp-request return status 200 if { path_end x }\n\
          redirect prefix http://b if { path_end y }",
-        &["no answers of its own", "sends no redirects"],
-        &["http://h/x", "http://h/p/y"],
-        &["http://h/p/x"],
+        &["no answers of its own", PERMITS_MORE, "sends no redirects"],
+        &["http://h/x"],
+        &["http://h/p/x", "http://h/y"],
     ),
 ];
 
@@ -212,4 +212,67 @@ fn rules_and_origins_with_one_line_get_different_names() {
     assert_eq!(count("heuristic = "), 3, "{toml}\n{report}");
     assert_eq!((count("[[origin]]"), count("access = \"deny\"")), (3, 2), "{toml}\n{report}");
     assert!(!report.contains("another"), "{report}");
+}
+
+#[test]
+fn a_redirect_of_one_frontend_denies_nothing_and_its_rules_keep_to_its_scheme() {
+    let content = format!(
+        "frontend plain\n  bind :80\n  http-request redirect scheme https\n  \
+         http-request deny if {{ path /plain }}\nfrontend secure\n  bind :443 ssl crt /c/\n  \
+         http-request deny if {{ path /secure }}\n  default_backend app\nlisten stats\n  \
+         bind :8404\n  stats enable\n{BACKENDS}"
+    );
+    let (toml, report) = converted(&content);
+    for (url, expected) in [
+        ("http://h/", false),
+        ("http://h/plain", true),
+        ("https://h/plain", false),
+        ("https://h/secure", true),
+        ("http://h/secure", false),
+    ] {
+        assert_eq!(denies(&toml, "192.0.2.1", url), expected, "{url}\n{toml}\n{report}");
+    }
+    assert!(!toml.contains("8404"), "{toml}");
+    assert!(report.contains("list each certificate of /c/"), "{report}");
+}
+
+#[test]
+fn a_route_by_the_end_of_the_path_becomes_a_rule_that_chooses_the_origin() {
+    let (toml, report) = converted(&format!(
+        "frontend f\n  bind :80\n  use_backend app if {{ hdr(host) api }}\n  \
+         use_backend picky if {{ path_end .css .js }}\n  \
+         use_backend picky if {{ hdr_sub(User-Agent) -i bot }}\n  default_backend app\n{BACKENDS}"
+    ));
+    let expected = "when = { path = [\"*.css\", \"*.js\"] }\nunless = { host = \"=api\" }\n\
+                    then = { upstream = \"origin:line 4: picky\" }";
+    assert!(toml.contains(expected), "{toml}\n{report}");
+    let expected = "when = { header = \"user-agent: (?i)*bot*\" }";
+    assert!(toml.contains(expected), "{toml}\n{report}");
+    let expected = "then = { bypass = true, upstream = \"origin:line 5: picky\" }";
+    assert!(toml.contains(expected), "{toml}\n{report}");
+    assert!(!report.contains("next origin"), "{report}");
+}
+
+#[test]
+fn lists_in_files_and_methods_of_comparison_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("office.lst");
+    std::fs::write(&list, "# office\n192.0.2.0/24\n\n198.51.100.7\n").expect("written");
+    let content = format!(
+        "frontend f\n  bind :80\n  acl office src -f {} -i\n  acl www hdr_beg(host) -i WWW.\n  \
+         http-request deny if !office {{ path -m beg /admin }}\n  http-request deny if www\n  \
+         http-request deny if {{ src -f absent.lst }}\n  default_backend app\n{BACKENDS}",
+        list.display()
+    );
+    let (toml, report) = converted(&content);
+    for (client, url, expected) in [
+        ("192.0.2.1", "http://h/admin/x", false),
+        ("198.51.100.7", "http://h/admin/x", false),
+        ("203.0.113.1", "http://h/admin/x", true),
+        ("192.0.2.1", "http://www.h/", true),
+        ("192.0.2.1", "http://h/www.", false),
+    ] {
+        assert_eq!(denies(&toml, client, url), expected, "{url}\n{toml}\n{report}");
+    }
+    assert!(report.contains("cannot read the values in absent.lst"), "{report}");
 }

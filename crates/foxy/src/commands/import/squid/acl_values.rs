@@ -50,6 +50,8 @@ const TYPES: &[AclType] = &[
     AclType("referer_regex", "header", |word| field("Referer", word)),
     // The first word of a `req_header` ACL names the header field.
     AclType("req_header", "header", |word| field("", word)),
+    AclType("rep_mime_type", "content-type", media_type),
+    AclType("http_status", "status", statuses),
 ];
 
 /// Types of ACLs that foxy's rules cannot express, with the reason.
@@ -61,8 +63,6 @@ const UNKNOWN_TYPES: &[(&str, &str)] = &[
     ("external", "foxy calls no helper program"),
     ("srcdomain", "foxy does not look up the names of clients"),
     ("srcdom_regex", "foxy does not look up the names of clients"),
-    ("rep_mime_type", "write a rule with `content-type`"),
-    ("http_status", "write a rule with `status`"),
     ("localport", "rules do not see the listener"),
     ("myportname", "rules do not see the listener"),
     ("localip", "rules do not see the listener"),
@@ -196,6 +196,23 @@ fn field(name: &str, word: &AclWord) -> Result<Vec<String>, String> {
     let pattern = regex::field_pattern(&word.text, word.ignore_case);
     let why = || format!("`{}`: rules compare fields with patterns, not expressions", word.text);
     pattern.map(|pattern| vec![format!("{name}: {pattern}")]).ok_or_else(why)
+}
+
+fn media_type(word: &AclWord) -> Result<Vec<String>, String> {
+    let pattern = regex::field_pattern(&word.text, word.ignore_case);
+    let why = || format!("`{}`: rules compare media types with patterns", word.text);
+    pattern.map(|pattern| vec![pattern]).ok_or_else(why)
+}
+
+/// Converts a status such as `404`, or a range such as `500-599`, to statuses.
+fn statuses(word: &AclWord) -> Result<Vec<String>, String> {
+    let (first, last) = word.text.split_once('-').unwrap_or((&word.text, &word.text));
+    match (first.parse::<u16>(), last.parse::<u16>()) {
+        (Ok(first), Ok(last)) if first <= last && last < 600 => {
+            Ok((first.max(200)..=last).map(|status| status.to_string()).collect())
+        }
+        _ => Err(format!("`{}` is not a status", word.text)),
+    }
 }
 
 /// Converts an ACL of times. Each line has days, hours or both.

@@ -24,7 +24,13 @@ impl RemovedFields {
             [(&self.request, "request-header-remove"), (&self.response, "response-header-remove")]
         {
             let Some((_, original)) = list.first() else { continue };
-            let names = list.iter().map(|(name, _)| Value::from(name.as_str())).collect();
+            let mut names: Vec<&str> = Vec::new();
+            for (name, _) in list {
+                if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                    names.push(name);
+                }
+            }
+            let names = names.into_iter().map(Value::from).collect();
             let then = effect(key, Value::Array(names));
             let rule = AccessTerm::default().rule(&format!("{key} of Squid"), then);
             draft.list("rule", rule, original);

@@ -15,7 +15,7 @@ mod network;
 mod peer_choice;
 mod peers;
 mod refresh;
-mod regex;
+pub mod regex;
 #[cfg(test)]
 mod tests;
 mod values;
