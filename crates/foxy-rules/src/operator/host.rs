@@ -48,6 +48,12 @@ impl FromStr for HostCondition {
         if let Ok(block) = Cidr::masked(unbracketed.unwrap_or(text)) {
             return Ok(Self::Pattern(HostPattern::Addresses(block)));
         }
+        if text.contains("://") {
+            return Err(format!("`{text}` is a URL; write its host alone, such as example.org"));
+        }
+        if text.split_once('/').is_some_and(|(host, _)| host.parse::<IpAddr>().is_err()) {
+            return Err(format!("`{text}` is not a host; write the path in `path`"));
+        }
         if text.contains('/') {
             return Err(format!(
                 "`{text}` is not a network; write an address and a length: 192.0.2.0/24"

@@ -1,6 +1,7 @@
 //! Patterns for the paths of URLs, and the rewriting of a path.
 
 use super::pattern::{IGNORE_CASE, Pattern};
+use super::url::unusable;
 use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -49,7 +50,7 @@ impl Rewrite {
     /// # Errors
     /// A sentence that says what is wrong with `from` or `to`.
     pub fn new(from: &str, to: &str) -> Result<Self, String> {
-        let unusable = |error| format!("`{from}` is not a usable regular expression: {error}");
+        let unusable = |error| unusable(from, &error);
         // Compiles the expression alone first: an unbalanced `)` could close the group that is
         // added around it.
         Regex::new(from).map_err(unusable)?;

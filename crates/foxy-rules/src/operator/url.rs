@@ -25,11 +25,16 @@ impl FromStr for UrlPattern {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut builder = RegexBuilder::new(text);
         builder.unicode(false).dot_matches_new_line(true).size_limit(MAX_REGEX_BYTES);
-        builder
-            .build()
-            .map(Self)
-            .map_err(|error| format!("`{text}` is not a usable regular expression: {error}"))
+        builder.build().map(Self).map_err(|error| unusable(text, &error))
     }
+}
+
+/// Says in one line why a regular expression is not usable.
+pub(super) fn unusable(text: &str, error: &regex::Error) -> String {
+    let reason = error.to_string();
+    let last = reason.lines().last().unwrap_or_default();
+    let reason = last.strip_prefix("error: ").unwrap_or(last);
+    format!("`{text}` is not a usable regular expression: {reason}")
 }
 
 impl PartialEq for UrlPattern {

@@ -1,14 +1,14 @@
 //! Parses settings in a TOML file. Reports each mistake with its line and column.
 
 use super::complaint::{Complaint, Complaints, FileLines, Source};
+use super::hints;
 use super::kind::{Kind, Notation, Setting};
 use super::origins;
 use super::rows;
 use super::rows::Written;
 use super::rules;
 use super::tables::WrittenTable;
-use super::text::{self, quoted};
-use foxy_cli::suggestion::nearest;
+use super::text;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -21,8 +21,9 @@ pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Com
         Reader { lines: FileLines::new(path, content), written, complaints: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(content);
     for error in errors {
-        reader
-            .complain(error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
+        let span = error.span().unwrap_or(0..0);
+        let text = content.get(span.clone()).unwrap_or_default();
+        reader.complain(span, hints::of_toml(error.message(), text));
     }
     if reader.complaints.is_empty() {
         reader.table("", document.get_ref());
@@ -59,6 +60,11 @@ impl Reader<'_> {
                     self.origins(tables);
                     continue;
                 }
+                DeValue::Table(_) if name == "origin" => {
+                    let text = "an origin with several keys is in a list; write [[origin]]";
+                    self.complain(key.span(), text.into());
+                    continue;
+                }
                 _ => {}
             }
             let inner = format!("{name}.");
@@ -72,7 +78,7 @@ impl Reader<'_> {
                     }
                 }
             } else {
-                self.complain(key.span(), unknown(&name));
+                self.complain(key.span(), hints::unknown_setting(&name));
             }
         }
     }
@@ -90,7 +96,10 @@ impl Reader<'_> {
                 }
                 Err(error) => {
                     let span = error.span().unwrap_or(table.span());
-                    self.complain(span, format!("rule {number}: {}", error.message()));
+                    self.complain(
+                        span,
+                        format!("rule {number}: {}", hints::of_table(error.message())),
+                    );
                 }
             }
         }
@@ -105,7 +114,10 @@ impl Reader<'_> {
                 }
                 Err(error) => {
                     let span = error.span().unwrap_or(table.span());
-                    self.complain(span, format!("origin {number}: {}", error.message()));
+                    self.complain(
+                        span,
+                        format!("origin {number}: {}", hints::of_table(error.message())),
+                    );
                 }
             }
         }
@@ -127,20 +139,16 @@ impl Reader<'_> {
                 let source = self.source(key);
                 self.written.sources.insert(setting.key, source);
             }
-            Err(message) => self.complain(value.span(), message),
+            Err(message) => {
+                let remedy = hints::several(setting, value.get_ref());
+                self.complain(value.span(), message + &remedy);
+            }
         }
     }
 }
 
 fn is_of_tables(values: &[Spanned<DeValue<'_>>]) -> bool {
     !values.is_empty() && values.iter().all(|value| value.get_ref().is_table())
-}
-
-fn unknown(name: &str) -> String {
-    match nearest(name, rows::all().map(|setting| setting.key)) {
-        Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
-        None => format!("there is no setting `{name}`; docs/configuration.md lists all"),
-    }
 }
 
 fn texts(setting: &Setting, value: &DeValue<'_>) -> Result<Vec<String>, String> {
@@ -153,7 +161,7 @@ fn texts(setting: &Setting, value: &DeValue<'_>) -> Result<Vec<String>, String> 
 }
 
 fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
-    let Notation { is_number, example, .. } = setting.kind.notation();
+    let Notation { is_number, .. } = setting.kind.notation();
     match value {
         DeValue::Integer(integer) if is_number || matches!(setting.kind, Kind::Size { .. }) => {
             let digits = integer.as_str().replace('_', "");
@@ -167,7 +175,7 @@ fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
             setting.key,
             if is_number { "a whole number" } else { "a text" },
             article(other.type_str()),
-            if is_number { example.to_owned() } else { quoted(&example) },
+            hints::instead(setting, other),
         )),
     }
 }
@@ -221,7 +229,7 @@ mod tests {
         let cases = [
             ("size = true", "`size` takes a text, not a boolean; write \"10G\""),
             ("workers = \"two\"", "`workers` takes a whole number, not a string; write 2"),
-            ("stop-after = 5", "`stop-after` takes a text, not an integer; write \"30s\""),
+            ("stop-after = 5", "`stop-after` takes a text, not an integer; write \"5s\""),
             ("timeouts = 5", "`timeouts` is a table; write [timeouts]"),
             ("origin = [\"http://a\"]", "`origin` takes a text, not an array"),
             ("workers = 99999999999999999999", "is too large"),

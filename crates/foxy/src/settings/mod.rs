@@ -9,6 +9,7 @@ pub mod exposure;
 mod file;
 pub mod flags;
 pub mod fleet;
+mod hints;
 pub mod kind;
 pub mod listen_address;
 pub mod origins;

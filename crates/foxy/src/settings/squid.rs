@@ -30,6 +30,12 @@ impl CacheDir {
             "coss" => SchemeName::Coss,
             "rock" => SchemeName::StreamPacketizer,
             "null" => SchemeName::Null,
+            _ if kind.starts_with('/') => {
+                return Err(format!(
+                    "{kind} is a folder, not a type of store; {EXAMPLE}, or name the folder in \
+                     `store`"
+                ));
+            }
             _ => {
                 return Err(format!(
                     "{kind:?} is not a type of store; the types are ufs, aufs, diskd, coss, rock \

@@ -9,6 +9,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 pub const NO_FOLDER: &str = "the path of a folder is empty; write a path such as /var/cache/foxy";
+/// Words by which users mean that foxy should have no store.
+const NO_STORE: [&str; 6] = ["off", "no", "none", "false", "null", "memory"];
 /// Smallest and largest size of a store, in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
@@ -52,6 +54,13 @@ impl StoreChoice {
         };
         if folder.is_empty() {
             return Err(NO_FOLDER.into());
+        }
+        let word = folder.to_str().filter(|word| NO_STORE.contains(word));
+        if let Some(word) = word {
+            return Err(format!(
+                "{word:?} would be a folder; to cache in memory alone, leave out `store` and write \
+                 scheme = \"null\""
+            ));
         }
         let mut store = Self::plain(folder.into());
         for option in options.split(',').filter(|option| !option.is_empty()) {

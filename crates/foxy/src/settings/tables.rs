@@ -49,13 +49,34 @@ pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String
     tables.collect::<Vec<_>>().join("\n")
 }
 
-/// A value that is a string in TOML. `FromStr` parses it.
+/// A value that is a string in TOML. `FromStr` parses it. An integer gets the parser's message,
+/// which tells how to write the value.
 pub struct Parsed<T>(pub T);
 
 impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(D::Error::custom)
+        deserializer.deserialize_any(ParsedVisitor(PhantomData))
+    }
+}
+
+struct ParsedVisitor<T>(PhantomData<T>);
+
+impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for ParsedVisitor<T> {
+    type Value = Parsed<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text in quotes")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Parsed<T>, E> {
+        text.parse().map(Parsed).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Parsed<T>, E> {
+        match self.visit_str::<E>(&number.to_string()) {
+            Ok(_) => Err(E::custom(format!("the value must be a text; write \"{number}\""))),
+            Err(error) => Err(error),
+        }
     }
 }
 

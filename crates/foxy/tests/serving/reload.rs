@@ -98,7 +98,7 @@ fn a_mistake_or_a_change_that_needs_a_restart_changes_nothing() {
     let (code, _, error) = scene.reload();
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("foxy changed nothing"), "{error}");
-    assert!(error.contains("foxy.toml:6:10: rule 2: unknown field `acess`"), "{error}");
+    assert!(error.contains("foxy.toml:6:10: rule 2: there is no key `acess`"), "{error}");
     scene.write(&format!("connect-ports = [443, 8443]\n{DENY}"));
     let (code, _, error) = scene.reload();
     assert_eq!(code, Some(3), "{error}");

@@ -47,7 +47,7 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
     let server = |more: &str| format!("[[origin]]\n{SERVER}{more}\n");
     let cases = [
         ("[[origin]]\nname = \"a\"".into(), "foxy.toml:1:1: origin 1: missing field `servers`"),
-        (server("host = \"a\""), "foxy.toml:3:1: origin 1: unknown field `host`"),
+        (server("host = \"a\""), "foxy.toml:3:1: origin 1: there is no key `host`; did you mean"),
         (
             server("hosts = \"a:80\""),
             "foxy.toml:3:9: origin 1: \"a:80\" is not a host; write a name",

@@ -22,8 +22,8 @@ use toml::Spanned;
 use toml::de::DeValue;
 use upstream::UpstreamValue;
 use values::{
-    ClientNetwork, Field, FieldName, FieldTable, FinalStatus, Parameter, PathText, SchemeText,
-    Seconds,
+    ClientNetwork, Field, FieldName, FieldTable, FinalStatus, MethodName, Parameter, ParameterName,
+    PathText, SchemeText, Seconds,
 };
 
 pub const RULE_KEYS: &[&str] = &["name", "when", "unless", "then"];
@@ -106,10 +106,11 @@ impl<'de> Visitor<'de> for ExceptionVisitor {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(expecting = "a table: { path = \"/a/*\" }")]
 struct ConditionTable {
     client: Values<ClientNetwork>,
     user: Values<Pattern>,
-    method: Values<String>,
+    method: Values<MethodName>,
     scheme: Values<SchemeText>,
     host: Values<HostCondition>,
     port: Values<PortRange>,
@@ -134,7 +135,7 @@ impl From<ConditionTable> for Conditions {
         Self {
             clients: table.client.0.into_iter().map(|network| network.0).collect(),
             users: table.user.0,
-            methods: table.method.0.iter().map(|method| method.to_ascii_uppercase()).collect(),
+            methods: table.method.0.into_iter().map(|method| method.0).collect(),
             schemes: table.scheme.0.into_iter().map(|scheme| scheme.0).collect(),
             hosts: table.host.0,
             ports: table.port.0,
@@ -153,6 +154,7 @@ impl From<ConditionTable> for Conditions {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(expecting = "a table: { access = \"deny\" }")]
 struct EffectTable {
     access: Option<AccessWord>,
     message: Option<String>,
@@ -163,8 +165,8 @@ struct EffectTable {
     rate_limit: Option<Parsed<RequestRate>>,
     bandwidth_limit: Option<Parsed<Bandwidth>>,
     server_timing: Option<bool>,
-    query_ignore: Option<Values<Pattern>>,
-    query_keep: Option<Values<Pattern>>,
+    query_ignore: Option<Values<ParameterName>>,
+    query_keep: Option<Values<ParameterName>>,
     query_sort: Option<bool>,
     request_header_set: Option<FieldTable>,
     request_header_remove: Option<Values<FieldName>>,
@@ -197,8 +199,8 @@ impl From<EffectTable> for Effects {
             rate_limit: table.rate_limit.map(|rate| rate.0),
             bandwidth_limit: table.bandwidth_limit.map(|bandwidth| bandwidth.0),
             server_timing: table.server_timing,
-            query_ignore: table.query_ignore.map(|names| names.0),
-            query_keep: table.query_keep.map(|names| names.0),
+            query_ignore: table.query_ignore.map(patterns),
+            query_keep: table.query_keep.map(patterns),
             query_sort: table.query_sort,
             request_fields: edits(table.request_header_set, table.request_header_remove),
             response_fields: edits(table.response_header_set, table.response_header_remove),
@@ -218,8 +220,13 @@ impl From<EffectTable> for Effects {
     }
 }
 
+fn patterns(names: Values<ParameterName>) -> Vec<Pattern> {
+    names.0.into_iter().map(|name| name.0).collect()
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "a table: { percent = 20, at-most = \"3d\" }")]
 struct HeuristicTable {
     at_least: Option<Parsed<Seconds>>,
     percent: Option<u32>,
@@ -245,7 +252,7 @@ enum AccessWord {
 struct RewriteTable(Rewrite);
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: { from = \"/old\", to = \"/new\" }")]
 struct RewriteText {
     from: String,
     to: String,

@@ -37,7 +37,10 @@ fn each_key_of_the_documentation_is_read() {
 /// A file with a mistake, and a part of the message.
 const MISTAKES: &[(&str, &str)] = &[
     ("rule = 5", "foxy.toml:1:8: `rule` is a list of tables; write [[rule]]"),
-    ("[[rule]]\nthen = { acces = \"deny\" }", "foxy.toml:2:10: rule 1: unknown field `acces`"),
+    (
+        "[[rule]]\nthen = { acces = \"deny\" }",
+        "foxy.toml:2:10: rule 1: there is no key `acces`; did you",
+    ),
     ("[[rule]]\nthen = { access = \"no\" }", "foxy.toml:2:19: rule 1: unknown variant `no`"),
     (
         "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",

@@ -55,9 +55,7 @@ impl FromStr for FieldName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_token =
-            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if text.is_empty() || !text.bytes().all(is_token) {
+        if !is_token(text) {
             return Err(format!("`{text}` is not a name of a field; write a name such as X-Cache"));
         }
         if FRAMING_FIELDS.contains(&text.to_ascii_lowercase().as_str()) {
@@ -65,6 +63,13 @@ impl FromStr for FieldName {
         }
         Ok(Self(text.to_owned()))
     }
+}
+
+/// Returns whether a text is a token (RFC 9110 §5.6.2).
+fn is_token(text: &str) -> bool {
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
 pub struct ClientNetwork(pub Cidr);
@@ -102,13 +107,57 @@ impl FromStr for SchemeText {
     }
 }
 
+/// A method of requests (RFC 9110 §9.1), in upper case.
+pub struct MethodName(pub String);
+
+impl FromStr for MethodName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !is_token(text) {
+            return Err(format!(
+                "`{text}` is not a method; write GET or [\"GET\", \"HEAD\"] for several"
+            ));
+        }
+        Ok(Self(text.to_ascii_uppercase()))
+    }
+}
+
+/// A pattern for the names of query parameters.
+pub struct ParameterName(pub Pattern);
+
+impl FromStr for ParameterName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parameter_name(text)?;
+        text.parse().map(Self)
+    }
+}
+
+fn parameter_name(text: &str) -> Result<(), String> {
+    if text.contains(", ") {
+        let names: Vec<String> = text.split(", ").map(|name| format!("\"{name}\"")).collect();
+        return Err(format!(
+            "`{text}` is not a name of a parameter; write a list: [{}]",
+            names.join(", ")
+        ));
+    }
+    match text.contains(['&', '=']) {
+        true => Err(format!("`{text}` is not a name of a parameter; it has `&` or `=`")),
+        false => Ok(()),
+    }
+}
+
 pub struct Parameter(pub NamedPattern);
 
 impl FromStr for Parameter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        named(text, '=').map(Self)
+        let named = named(text, '=')?;
+        parameter_name(&named.name)?;
+        Ok(Self(named))
     }
 }
 
@@ -118,7 +167,14 @@ impl FromStr for Field {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        named(text, ':').map(Self)
+        let named = named(text, ':')?;
+        if !is_token(&named.name) {
+            return Err(format!(
+                "`{}` is not a name of a field; write NAME or NAME: PATTERN",
+                named.name
+            ));
+        }
+        Ok(Self(named))
     }
 }
 
