@@ -49,11 +49,11 @@ fn each_folder_makes_a_page_with_charts_or_tables_from_every_record() {
 
 /// The rows of README's table, each with its workload and measure.
 const ROWS: [(&str, &str, &str); 5] = [
-    ("CPU time per hit in memory", "zipf", "cpu_us_per_request"),
-    ("CPU time per hit on disk", "disk-hit", "cpu_us_per_request"),
-    ("CPU time per new object", "fill", "cpu_us_per_request"),
+    ("CPU time per hit in memory (zipf)", "zipf", "cpu_us_per_request"),
+    ("CPU time per hit on disk (disk-hit)", "disk-hit", "cpu_us_per_request"),
+    ("CPU time per new object of 8 KB (fill)", "fill", "cpu_us_per_request"),
     ("bytes written to disk", "fill", "disk_bytes_per_cached_byte"),
-    ("CPU time per request of the workload PolyMix-4", "polymix-4", "cpu_us_per_request"),
+    ("CPU time per request (polymix-4)", "polymix-4", "cpu_us_per_request"),
 ];
 const PROXIES: [&str; 6] = ["foxy", "nginx", "varnish", "trafficserver", "squid", "apache2"];
 
