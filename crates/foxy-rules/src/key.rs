@@ -115,8 +115,7 @@ fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
 
 /// Returns the cache key `scheme://authority/path?query`. The scheme and host are in lower case,
 /// without dots at the end of the host, without the default port and without zeros before a port.
-/// The path and query stay byte
-/// for byte, so URLs that an origin can tell apart have different keys.
+/// The path and query stay byte for byte, so URLs that an origin can tell apart have different keys.
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = authority.to_ascii_lowercase();
