@@ -202,11 +202,11 @@ impl Conditions {
         holds(self.urls.is_empty() || url.has_path(readings, is_url), Missed::Url)?;
         let has_parameter = |wanted: &NamedPattern| {
             let query = url.query.unwrap_or_default();
-            query.split(|&byte| byte == b'&').any(|parameter| {
-                let mut parts = parameter.splitn(2, |&byte| byte == b'=').map(form_decoded);
-                parts.next().is_some_and(|name| name.trim_ascii() == wanted.name.as_bytes())
-                    && wanted.accepts(&parts.next().unwrap_or_default())
-            })
+            let is_in = |separators: &[u8]| {
+                query.split(|byte| separators.contains(byte)).any(|it| wanted.is_parameter(it))
+            };
+            // Some servers also split at `;`.
+            is_in(b"&") || (readings == Readings::Any && is_in(b"&;"))
         };
         holds(is_any(&self.query, has_parameter), Missed::Query)
     }
@@ -282,6 +282,13 @@ pub struct NamedPattern {
 }
 
 impl NamedPattern {
+    /// Returns whether this is the parameter of a query, written `NAME` or `NAME=VALUE`.
+    fn is_parameter(&self, parameter: &[u8]) -> bool {
+        let mut parts = parameter.splitn(2, |&byte| byte == b'=').map(form_decoded);
+        parts.next().is_some_and(|name| name.trim_ascii() == self.name.as_bytes())
+            && self.accepts(&parts.next().unwrap_or_default())
+    }
+
     fn accepts(&self, value: &[u8]) -> bool {
         self.value.as_ref().is_none_or(|pattern| pattern.matches(value.trim_ascii()))
     }

@@ -60,8 +60,14 @@ impl<'r> QueryKey<'r> {
 
     /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`. Origins decode
     /// names: `%69d` is `id`. The key keeps a parameter if either spelling of its name demands
-    /// this, because a parameter that the key lacks could change the response for others.
+    /// this, because a parameter that the key lacks could change the response for others. For the
+    /// same reason, the key keeps a parameter if one of its parts demands this: some origins split
+    /// parameters at `;`, too.
     pub(super) fn keeps(self, parameter: &[u8]) -> bool {
+        parameter.split(|&byte| byte == b';').any(|part| self.keeps_part(part))
+    }
+
+    fn keeps_part(self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
         let is_in = |patterns: &[Pattern], name: &[u8]| {
             patterns.iter().any(|pattern| pattern.matches(name))
@@ -91,6 +97,9 @@ mod tests {
         assert_eq!(applied(key, "/x?sig=1&a=2&utm_source=3&b"), "/x?a=2&b");
         assert_eq!(applied(key, "/x?sig=1"), "/x");
         assert_eq!(applied(key, "/x"), "/x");
+        // CVE-2021-23336: the origin sees `a` twice.
+        assert_eq!(applied(key, "/x?a=1&utm_x=1;a=2"), "/x?a=1&utm_x=1;a=2");
+        assert_eq!(applied(key, "/x?a=1&utm_x=1;sig=2"), "/x?a=1");
     }
 
     #[test]
@@ -99,6 +108,7 @@ mod tests {
         let key = QueryKey { keep: Some(&keep), sort: true, ..QueryKey::default() };
         assert_eq!(applied(key, "/x?page=2&t=9&id=1"), "/x?id=1&page=2");
         assert_eq!(applied(key, "/x?%69d=1&i%64=2&t=9"), "/x?%69d=1&i%64=2");
+        assert_eq!(applied(key, "/x?t=9;id=3&t=8"), "/x?t=9;id=3");
         let nothing = QueryKey { keep: Some(&[]), ..QueryKey::default() };
         assert_eq!(applied(nothing, "/x?a=1"), "/x");
     }

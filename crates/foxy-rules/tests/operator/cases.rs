@@ -268,6 +268,9 @@ fn rules_that_deny_match_any_reading_and_rules_that_allow_need_all() {
         assert!(decided("", "path=/x/*", deny(), &request), "{path} is no sure exception");
     }
     assert!(decided("path=/x/*", "", Access::Allow, "GET http://a.test//x/%79"));
+    let split = "GET http://a.test/?a;debug=1";
+    assert!(decided("query=debug", "", deny(), split));
+    assert!(!decided("query=debug", "", Access::Allow, split));
     let get = "get http://a.test/";
     assert!(decided("method=GET", "", deny(), get) && decided("", "method=GET", deny(), get));
     assert!(!decided("method=GET", "", Access::Allow, get));
