@@ -15,6 +15,8 @@ pub enum FieldKind {
     Time,
     /// The field's value is a text, such as a URL.
     Text,
+    /// The field's value is the name of a host, in which upper and lower case mean the same.
+    Host,
     /// The field's value is the address of a client. The comparison `=` also accepts a block of
     /// addresses.
     Address,
@@ -30,6 +32,7 @@ impl FieldKind {
             Self::Duration => ("duration", "250ms"),
             Self::Time => ("time", "2026-11-26T23:00 or -15m"),
             Self::Text => ("text", "\"a b\""),
+            Self::Host => ("host", "example.com"),
             Self::Address => ("address", "10.0.0.0/8"),
         }
     }
@@ -114,7 +117,7 @@ static TEXTS: [Field; 19] = texts! {
 static DERIVED: [Field; 5] = [
     Field {
         name: "host",
-        kind: FieldKind::Text,
+        kind: FieldKind::Host,
         get: Get::Text(|transaction| transaction.host()),
         help: "host of the URL, without its port",
     },

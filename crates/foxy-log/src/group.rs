@@ -144,7 +144,7 @@ impl FieldKind {
                 None => "0".to_owned(),
                 Some(digits) => format!("from {}", 10_u64.pow(digits)),
             },
-            Self::Number | Self::Text | Self::Address => number.to_string(),
+            Self::Number | Self::Text | Self::Host | Self::Address => number.to_string(),
         }
     }
 }

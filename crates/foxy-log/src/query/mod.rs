@@ -31,6 +31,8 @@ pub enum Query {
     Time(Comparison, u64),
     /// The field is equal to this text.
     Equal(Text, String),
+    /// The field is equal to this text, in upper or lower case.
+    EqualHost(Text, String),
     /// The regular expression matches a part of the field's text.
     Match(Text, Regex),
     /// The field is an IP address in this block of addresses.
@@ -165,6 +167,7 @@ impl Query {
             },
             Self::Time(comparison, value) => comparison.holds(transaction.end, *value),
             Self::Equal(get, value) => get(transaction) == value,
+            Self::EqualHost(get, value) => get(transaction).eq_ignore_ascii_case(value),
             Self::Match(get, regex) => regex.is_match(get(transaction)),
             Self::Within(get, block) => {
                 let address = get(transaction).parse::<IpAddr>();

@@ -121,6 +121,7 @@ impl Parser {
                 let equal = match block.filter(|_| field.kind == FieldKind::Address) {
                     Some(Ok(block)) => Query::Within(get, block),
                     Some(Err(_)) => return self.bad_value(field.kind, &value),
+                    None if field.kind == FieldKind::Host => Query::EqualHost(get, value),
                     None => Query::Equal(get, value),
                 };
                 Ok(negated(comparison == Comparison::Different, equal))
@@ -170,7 +171,9 @@ impl Parser {
             FieldKind::Bytes => value::bytes(text),
             FieldKind::Duration => value::duration(text),
             FieldKind::Time => value::time(text, self.now),
-            FieldKind::Number | FieldKind::Text | FieldKind::Address => text.parse().ok(),
+            FieldKind::Number | FieldKind::Text | FieldKind::Host | FieldKind::Address => {
+                text.parse().ok()
+            }
         };
         match number {
             Some(number) => Ok(Some(number)),

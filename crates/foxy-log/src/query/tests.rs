@@ -68,6 +68,9 @@ fn a_query_selects_what_it_says() {
         ("url = 'http://a.test:8080/x/y.html?q=1'", true),
         ("url = http://a.test:8080/x", false),
         ("host = “a.test”", true),
+        ("host = A.Test", true),
+        ("host != A.TEST", false),
+        ("path = '/X/Y.html?q=1'", false),
     ] {
         let query = Query::read(text, NOW).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         assert_eq!(query.matches(&transaction), expected, "{text}");

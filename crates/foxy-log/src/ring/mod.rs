@@ -78,6 +78,11 @@ pub struct BlockHead {
 }
 
 impl BlockHead {
+    /// Returns whether the reader found a damaged head, so that the times are unknown.
+    const fn is_damaged(&self) -> bool {
+        self.last == 0
+    }
+
     fn encode(self) -> [u8; BLOCK_HEAD] {
         let mut bytes = [0; BLOCK_HEAD];
         for (field, value) in [self.number, self.first, self.last].into_iter().enumerate() {

@@ -24,19 +24,47 @@ impl Ring {
     /// Returns the heads of the blocks with records from the times `times`, in the order of
     /// writing.
     pub fn blocks(&self, times: &RangeInclusive<u64>) -> io::Result<Vec<BlockHead>> {
+        let mut blocks = self.all_blocks(times)?;
+        blocks.retain(|block| !block.is_damaged());
+        Ok(blocks)
+    }
+
+    /// Returns the same as [`Self::blocks`], and also the blocks with a damaged head.
+    fn all_blocks(&self, times: &RangeInclusive<u64>) -> io::Result<Vec<BlockHead>> {
         let mut next = [0; 8];
         self.read_at(&mut next, NEXT_AT)?;
         let next = u64::from_le_bytes(next);
         let mut blocks = Vec::new();
         for number in next.saturating_sub(self.geometry.blocks).max(1)..next {
-            let mut head = [0; BLOCK_HEAD];
-            self.read_at(&mut head, self.geometry.position(number))?;
-            let block = BlockHead::decode(&head).filter(|block| block.number == number);
-            let is_wanted =
-                |block: &BlockHead| block.first <= *times.end() && block.last >= *times.start();
-            blocks.extend(block.filter(is_wanted));
+            let is_wanted = |block: &BlockHead| {
+                block.is_damaged() || block.first <= *times.end() && block.last >= *times.start()
+            };
+            blocks.extend(self.block(number)?.filter(is_wanted));
         }
         Ok(blocks)
+    }
+
+    /// Returns the head of the block `number`, or a head without times if the head is damaged.
+    /// Returns `None` if no writer has filled this block yet.
+    fn block(&self, number: u64) -> io::Result<Option<BlockHead>> {
+        let mut bytes = [0; BLOCK_HEAD];
+        // The first read may see a half of a write.
+        for _ in 0..2 {
+            self.read_at(&mut bytes, self.geometry.position(number))?;
+            match BlockHead::decode(&bytes) {
+                Some(head) => return Ok(Some(head).filter(|head| head.number == number)),
+                None if bytes == [0; BLOCK_HEAD] => return Ok(None),
+                None => (),
+            }
+        }
+        Ok(Some(BlockHead { number, first: 0, last: 0 }))
+    }
+
+    /// Returns whether a writer may have begun to overwrite the block.
+    fn is_overwritten(&self, head: BlockHead) -> io::Result<bool> {
+        let mut next = [0; 8];
+        self.read_at(&mut next, NEXT_AT)?;
+        Ok(u64::from_le_bytes(next) > head.number + self.geometry.blocks)
     }
 
     /// Reads the bytes of a block into `out`. Call [`Block::records`] of the result to get the
@@ -75,6 +103,32 @@ impl<'a> Block<'a> {
     /// are not a record of this block, for example after the last record or at a torn write.
     pub fn records(self) -> impl Iterator<Item = Transaction<'a>> {
         self.raw().filter_map(record::decode)
+    }
+
+    /// Passes the transactions of the block to `take`, also those after damaged bytes. Returns the
+    /// least number of records that the damaged bytes have destroyed.
+    fn salvage(self, mut take: impl FnMut(Transaction<'a>)) -> u64 {
+        let (mut at, mut last, mut destroyed) = (0, 0, 0);
+        while let Some((begin, record)) = self.sealed_after(at) {
+            destroyed += record::count(&self.records[at..begin]);
+            match record::decode(record) {
+                Some(transaction) => take(transaction),
+                None => destroyed += 1,
+            }
+            last = last.max(record::time(record));
+            at = begin + record.len();
+        }
+        let lacks_last = at == 0 || last < self.head.last;
+        destroyed + u64::from(lacks_last)
+    }
+
+    /// Returns the first intact record that begins at byte `from` or later, and its position.
+    fn sealed_after(self, from: usize) -> Option<(usize, &'a [u8])> {
+        (from..self.records.len()).find_map(|begin| {
+            let record = record::first(&self.records[begin..])?;
+            let is_whole = record::has_sizes(record) && record::is_sealed(record, self.head.number);
+            is_whole.then_some((begin, record))
+        })
     }
 
     fn raw(self) -> impl Iterator<Item = &'a [u8]> {
@@ -126,25 +180,29 @@ impl Follower {
 
 /// Distributes the transactions from the times `times` over several threads. Each thread reads
 /// consecutive blocks, and adds their transactions to its own value. Returns these values in the
-/// order of the blocks.
+/// order of the blocks, and the least number of records that damaged bytes have destroyed.
 pub fn scan<T: Send>(
     ring: &Ring,
     times: &RangeInclusive<u64>,
     threads: usize,
     begin: impl Fn() -> T + Sync,
     add: impl Fn(&mut T, &Transaction<'_>) + Sync,
-) -> io::Result<Vec<T>> {
-    let blocks = ring.blocks(times)?;
+) -> io::Result<(Vec<T>, u64)> {
+    let blocks = ring.all_blocks(times)?;
     let share = blocks.len().div_ceil(threads.max(1)).max(1);
     let run = |blocks: &[BlockHead]| {
-        let (mut value, mut bytes) = (begin(), Vec::new());
+        let (mut value, mut bytes, mut all_destroyed) = (begin(), Vec::new(), 0);
         for head in blocks {
-            let records = ring.read(*head, &mut bytes)?.records();
-            records
-                .filter(|transaction| times.contains(&transaction.end))
-                .for_each(|transaction| add(&mut value, &transaction));
+            let destroyed = ring.read(*head, &mut bytes)?.salvage(|transaction| {
+                if times.contains(&transaction.end) {
+                    add(&mut value, &transaction);
+                }
+            });
+            if destroyed > 0 && !ring.is_overwritten(*head)? {
+                all_destroyed += destroyed;
+            }
         }
-        Ok(value)
+        Ok((value, all_destroyed))
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -152,6 +210,8 @@ pub fn scan<T: Send>(
         let ended = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        ended.collect()
+        let parts = ended.collect::<io::Result<Vec<_>>>()?;
+        let (values, destroyed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((values, destroyed.iter().sum()))
     })
 }

@@ -76,6 +76,24 @@ pub(super) fn first(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(..length).filter(|record| record.len() >= TEXTS_AT)
 }
 
+/// Returns whether the sizes of a record's texts add up to the size of the record. Unlike the
+/// checksum, this test is cheap.
+pub(super) fn has_sizes(record: &[u8]) -> bool {
+    let sizes = record[FRAME + NUMBERS..TEXTS_AT].chunks_exact(2);
+    let texts: usize = sizes.map(|two| usize::from(u16::from_le_bytes([two[0], two[1]]))).sum();
+    TEXTS_AT + texts == record.len()
+}
+
+/// Returns the least number of records that were in these damaged bytes.
+pub(super) fn count(mut damaged: &[u8]) -> u64 {
+    let mut count = u64::from(!damaged.is_empty());
+    while let Some(record) = first(damaged) {
+        damaged = &damaged[record.len()..];
+        count += u64::from(!damaged.is_empty());
+    }
+    count
+}
+
 pub(super) fn time(record: &[u8]) -> u64 {
     u64_at(record, FRAME)
 }

@@ -1,7 +1,7 @@
 //! Tests rings (log files of fixed size): writers that overwrite old blocks, torn blocks, several
 //! writers at once, and searches by time.
 
-use super::reader::{Follower, Ring};
+use super::reader::{Follower, Ring, scan};
 use super::record::encode;
 use super::writer::RingWriter;
 use super::*;
@@ -96,6 +96,37 @@ fn a_torn_block_gives_the_records_before_the_tear() {
     assert_eq!(ends(&file, ALWAYS), [0, 1, 2]);
     file.write_all_at(&[9], HEAD + BLOCK + 4).expect("damaged");
     assert_eq!(ends(&file, ALWAYS), Vec::<u64>::new());
+}
+
+/// Returns the end times that a scan finds, and the number of records that it misses.
+fn scanned(file: &File) -> (Vec<u64>, u64) {
+    let ring = Ring::open(file.try_clone().expect("a handle")).expect("read").expect("a ring");
+    let add = |ends: &mut Vec<u64>, transaction: &Transaction<'_>| ends.push(transaction.end);
+    let (ends, destroyed) = scan(&ring, &ALWAYS, 2, Vec::new, add).expect("read");
+    (ends.concat(), destroyed)
+}
+
+#[test]
+fn a_scan_passes_over_damaged_records_and_counts_them() {
+    let file = tempfile::tempfile().expect("a file");
+    for round in 0..3 {
+        writer(&file).append(&records(round * 400..(round + 1) * 400)).expect("written");
+    }
+    let (found, destroyed) = scanned(&file);
+    assert_eq!((found.last(), destroyed), (Some(&1199), 0), "an intact ring");
+    let file = tempfile::tempfile().expect("a file");
+    writer(&file).append(&records(1..10)).expect("written");
+    let first = HEAD + BLOCK + BLOCK_HEAD as u64;
+    let damage = |at: u64, bytes: &[u8]| file.write_all_at(bytes, at).expect("damaged");
+    damage(first + records(1..4).len() as u64 + 40, &[9]);
+    assert_eq!(scanned(&file), (vec![1, 2, 3, 5, 6, 7, 8, 9], 1));
+    damage(first + records(1..4).len() as u64, &[0xff; 8]);
+    damage(first + records(1..9).len() as u64 + 90, &[9]);
+    assert_eq!(scanned(&file), (vec![1, 2, 3, 5, 6, 7, 8], 2), "also the last record");
+    damage(HEAD + BLOCK + 4, &[9]);
+    assert_eq!(scanned(&file), (vec![1, 2, 3, 5, 6, 7, 8], 1), "the head hides the last record");
+    damage(first, &[9; 30_000]);
+    assert_eq!(scanned(&file), (vec![], 1));
 }
 
 #[test]

@@ -32,6 +32,13 @@ impl LogSource {
             None => Self::Lines(path.to_owned()),
         })
     }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Ring(path, _) | Self::Lines(path) => path,
+            Self::StandardInput => Path::new("-"),
+        }
+    }
 }
 
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
@@ -39,7 +46,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Numbers about the logs that the command has read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// Number of all transactions in the period of the query, including transactions of which the
     /// logs have no entry.
@@ -50,6 +57,8 @@ pub struct Counted {
     unread: u64,
     /// Times of the first and the last transaction.
     pub times: Option<(u64, u64)>,
+    /// Messages about the parts of logs that the command could not read.
+    complaints: Vec<String>,
 }
 
 impl Counted {
@@ -67,17 +76,27 @@ impl Counted {
     fn merge(&mut self, other: Self) {
         self.seen += other.seen;
         self.lost += other.lost;
-        self.unread += other.unread;
         if let Some((first, last)) = other.times {
             self.extend(first, last);
         }
     }
 
-    /// Reports lines that have no known format.
+    /// Reports lines that have no known format, and damaged rings.
     pub fn report_unread(&self) {
-        if self.unread > 0 {
-            let text = format!("foxy: {} lines have no known format", self.unread);
-            terminal::report(Level::Warning, &text);
+        for complaint in &self.complaints {
+            terminal::report(Level::Warning, &format!("foxy: {complaint}"));
+        }
+    }
+
+    /// Keeps messages about the parts of `source` that the command could not read.
+    fn complain(&mut self, source: &LogSource, unread: u64, destroyed: u64) {
+        let name = source.path().display();
+        if unread > 0 {
+            self.complaints.push(format!("{name}: {unread} lines have no known format"));
+        }
+        if destroyed > 0 {
+            let text = format!("{name} is damaged; records skipped: at least {destroyed}");
+            self.complaints.push(text);
         }
     }
 }
@@ -107,18 +126,19 @@ pub fn collect<T: Send>(
     };
     let (mut values, mut all) = (Vec::new(), Counted::default());
     for source in sources {
-        let found = match source {
-            LogSource::Ring(path, ring) => scan(ring, &times, threads, start, take)
-                .map_err(|error| unreadable(path, &error))?,
-            LogSource::Lines(path) => read_lines(path, threads, start, take_line)
-                .map_err(|error| unreadable(path, &error))?,
+        let read = match source {
+            LogSource::Ring(_, ring) => scan(ring, &times, threads, start, take),
+            LogSource::Lines(path) => {
+                read_lines(path, threads, start, take_line).map(|found| (found, 0))
+            }
             LogSource::StandardInput => {
                 let mut both = start();
                 let read = lines::each(io::stdin().lock(), |line| take_line(&mut both, line));
-                read.map_err(|error| unreadable(Path::new("-"), &error))?;
-                vec![both]
+                read.map(|()| (vec![both], 0))
             }
         };
+        let (found, destroyed) = read.map_err(|error| unreadable(source.path(), &error))?;
+        all.complain(source, found.iter().map(|(_, counted)| counted.unread).sum(), destroyed);
         for (value, counted) in found {
             values.push(value);
             all.merge(counted);
