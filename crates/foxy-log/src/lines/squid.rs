@@ -14,6 +14,9 @@ pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {
     let status = status.parse().ok()?;
     let (outcome, cut) = outcome(code, status, method);
     let (way, next) = hierarchy.and_then(|text| text.split_once('/')).unwrap_or_default();
+    // A request with `only-if-cached` that foxy did not forward.
+    let is_refused = (code, status) == ("TCP_MISS", 504) && way.ends_with("NONE");
+    let outcome = if is_refused { "refused" } else { outcome };
     let is_parent = way.contains("PARENT") || way.contains("SIBLING");
     let transaction = Transaction {
         end: time::parse(time)?,

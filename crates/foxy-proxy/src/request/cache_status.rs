@@ -130,6 +130,7 @@ impl CacheStatus {
             } => "TCP_REFRESH_MODIFIED",
             Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
             Self::Forwarded { .. } => "TCP_MISS",
+            Self::Error(ErrorReason::OnlyIfCached) => "TCP_MISS",
             Self::Error(reason) if reason.is_denial() => "TCP_DENIED",
             Self::Local { .. } | Self::Error(_) => "NONE",
         }

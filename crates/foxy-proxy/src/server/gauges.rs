@@ -67,6 +67,13 @@ impl Gauges {
         metrics
     }
 
+    /// Returns the number of requests with another method than GET whose origin failed, and the
+    /// bytes of their bodies. The cache could not have answered these requests.
+    pub fn failed_changes(&self) -> [u64; 2] {
+        let counts = self.counters.iter().map(|counters| counters.requests.failed_changes());
+        counts.fold([0; 2], |[requests, bytes], [more, body]| [requests + more, bytes + body])
+    }
+
     /// Returns the times from the start of requests to origins until the heads of their responses
     /// arrived.
     pub fn first_bytes(&self) -> Durations {

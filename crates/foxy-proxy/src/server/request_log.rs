@@ -163,6 +163,9 @@ impl<'a> RequestLog<'a> {
         let counters = &self.worker.counters;
         counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
         counters.requests.count_bytes(outcome, sent.body_bytes);
+        if outcome == RequestOutcome::OriginFailed && !self.is_get() {
+            counters.requests.count_failed_change(sent.body_bytes);
+        }
         if let CacheStatus::Error(reason) = sent.outcome {
             counters.errors.add(reason.name());
         }
@@ -190,6 +193,10 @@ impl<'a> RequestLog<'a> {
             head_bytes: bytes.saturating_sub(sent.body_bytes),
             body_bytes: sent.body_bytes,
         });
+    }
+
+    fn is_get(&self) -> bool {
+        LoggedRequest::of(&self.read, &self.worker.settings().mode).method == b"GET"
     }
 
     /// Returns the id of the trace to which the client's request belongs.

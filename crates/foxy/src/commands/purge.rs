@@ -33,7 +33,13 @@ pub fn command() -> Command {
             flag("hard", "Remove the responses instead of making them stale")
                 .action(ArgAction::SetTrue),
         )
-        .arg(flag("dry-run", "Count the responses, and purge nothing").action(ArgAction::SetTrue))
+        .arg(
+            flag(
+                "dry-run",
+                "Count the responses in memory, and on disk only for a URL; purge nothing",
+            )
+            .action(ArgAction::SetTrue),
+        )
         .arg(flag("json", "Print one JSON object instead of text").action(ArgAction::SetTrue))
         .group(names.multiple(true).required(true));
     admin_client::add_to(command)

@@ -353,6 +353,11 @@ impl OpenStores {
         let home = stores.first().map(|store| store.facts.folder.as_path());
         let continued = |list| fleet_purges::continued(settings, home, list);
         let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh, continued)?;
+        for store in stores.iter().filter(|_| lists.has_forgotten) {
+            if store.beginning().is_some_and(Beginning::may_hold_something) {
+                store.shard.handle().observer().statistics.begun_anew.set(1);
+            }
+        }
         let keeper = with_switch(&mut purges);
         let folders = stores.iter().map(|store| store.facts.folder.clone()).collect();
         let clock = KeptClock::begin(folders)?;

@@ -94,11 +94,14 @@ struct RequestCells {
 /// The finished requests of one worker.
 pub struct RequestMetrics {
     cells: [RequestCells; OUTCOMES],
+    /// Requests with another method than GET whose origin failed, and the bytes of their bodies.
+    failed_changes: [AtomicU64; 2],
 }
 
 impl Default for RequestMetrics {
     fn default() -> Self {
-        Self { cells: std::array::from_fn(|_| RequestCells::default()) }
+        let cells = std::array::from_fn(|_| RequestCells::default());
+        Self { cells, failed_changes: Default::default() }
     }
 }
 
@@ -120,6 +123,18 @@ impl RequestMetrics {
     /// Adds the bytes of the body that the client of a request received.
     pub(crate) fn count_bytes(&self, outcome: RequestOutcome, body: u64) {
         self.cells[outcome as usize].bytes.fetch_add(body, Ordering::Relaxed);
+    }
+
+    /// Counts a request with another method than GET whose origin failed.
+    pub(crate) fn count_failed_change(&self, body: u64) {
+        let [requests, bytes] = &self.failed_changes;
+        requests.fetch_add(1, Ordering::Relaxed);
+        bytes.fetch_add(body, Ordering::Relaxed);
+    }
+
+    /// Returns the requests that `count_failed_change` has counted, and the bytes of their bodies.
+    pub(crate) fn failed_changes(&self) -> [u64; 2] {
+        self.failed_changes.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     /// Returns the bytes of all bodies.

@@ -88,6 +88,21 @@ fn a_squid_line() {
 }
 
 #[test]
+fn a_squid_line_of_a_request_that_may_not_be_forwarded_is_a_miss() {
+    let refused = AccessRecord {
+        outcome: CacheStatus::Error(ErrorReason::OnlyIfCached),
+        status: 504,
+        ..sample()
+    };
+    check(
+        AccessFormat::Squid,
+        &refused,
+        "1286536308.779    180 192.168.0.224 TCP_MISS/504 411 GET http://example.com/a?b - \
+         HIER_NONE/- text/html",
+    );
+}
+
+#[test]
 fn a_combined_line() {
     check(
         AccessFormat::Combined,

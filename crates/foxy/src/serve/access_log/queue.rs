@@ -2,7 +2,7 @@
 //! its own bounded buffer, and never waits for the thread. If a buffer is full, foxy drops the line
 //! and counts it. The thread writes the lines of all buffers in the order of their times.
 
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +11,12 @@ use std::time::Duration;
 
 const MAX_BUFFER_BYTES: usize = 4 << 20;
 const MAX_WRITE_BYTES: usize = 256 << 10;
-/// Interval at which the thread writes the buffers. A line waits at most this long if the output
-/// keeps up.
+/// Interval at which the thread writes the buffers. If the output keeps up, a line waits at most
+/// twice this long.
 const WRITE_INTERVAL: Duration = Duration::from_millis(50);
+/// Longest time in milliseconds that a worker usually needs to append a line after the request's
+/// end. The thread holds back newer lines, because an older line may follow.
+const APPEND_TIME: u64 = 10;
 
 #[derive(Debug)]
 pub struct LogQueue {
@@ -35,6 +38,11 @@ impl Lines {
     fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+    }
+
+    fn push(&mut self, at: WallTime, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.ends.push((at, self.text.len()));
     }
 
     /// Returns each log line with its time.
@@ -73,9 +81,7 @@ impl LogQueue {
         let mut buffer = lock(&self.buffers[index]);
         let has_room = buffer.text.len() + line.len() <= self.capacity;
         if has_room {
-            buffer.text.extend_from_slice(line);
-            let end = buffer.text.len();
-            buffer.ends.push((at, end));
+            buffer.push(at, line);
         } else {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -146,16 +152,18 @@ impl Drop for LogWriter {
 
 fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests: &WriterRequests) {
     let mut taken: Vec<Lines> = queue.buffers.iter().map(|_| Lines::default()).collect();
+    let mut held = Lines::default();
     loop {
         let stop = requests.stop.load(Ordering::Acquire);
         let reopen = requests.reopen.swap(false, Ordering::AcqRel);
+        let is_last = stop || reopen;
+        let now = clock::wall().0;
+        let until = if is_last { u64::MAX } else { now.saturating_sub(APPEND_TIME) };
         for (buffer, lines) in queue.buffers.iter().zip(&mut taken) {
             std::mem::swap(&mut *lock(buffer), lines);
         }
-        if write_in_order(&taken, &mut sink).is_err() {
-            let lost: usize = taken.iter().map(|lines| lines.ends.len()).sum();
-            queue.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
-        }
+        let lost = write_in_order(&taken, &mut held, WallTime(until), &mut sink);
+        queue.unwritten.fetch_add(lost, Ordering::Relaxed);
         taken.iter_mut().for_each(Lines::clear);
         if stop {
             return;
@@ -167,10 +175,22 @@ fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests
     }
 }
 
-/// Writes the lines of all workers in the order of their times.
-fn write_in_order(taken: &[Lines], sink: &mut Sink) -> std::io::Result<()> {
-    let mut lines: Vec<(WallTime, &[u8])> = taken.iter().flat_map(Lines::timed).collect();
+/// Writes the lines of all workers before the time `until`, and all `held` lines, in the order of
+/// their times. Then holds the newer lines back, until the next call. Returns the number of lines
+/// that were lost.
+fn write_in_order(taken: &[Lines], held: &mut Lines, until: WallTime, sink: &mut Sink) -> u64 {
+    let is_due = |(at, _): &(WallTime, &[u8])| at.0 < until.0;
+    let due = taken.iter().flat_map(Lines::timed).filter(is_due);
+    let mut lines: Vec<(WallTime, &[u8])> = held.timed().chain(due).collect();
     lines.sort_by_key(|(at, _)| at.0);
+    let lost = if write_all(&lines, sink).is_err() { lines.len() } else { 0 };
+    held.clear();
+    let newer = taken.iter().flat_map(Lines::timed).filter(|line| !is_due(line));
+    newer.for_each(|(at, line)| held.push(at, line));
+    lost as u64
+}
+
+fn write_all(lines: &[(WallTime, &[u8])], sink: &mut Sink) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(MAX_WRITE_BYTES, sink);
     lines.iter().try_for_each(|(_, line)| out.write_all(line))?;
     out.flush()
@@ -238,17 +258,22 @@ mod tests {
     fn the_lines_of_all_workers_are_in_the_order_of_their_times() {
         let worker = |lines: &[(u64, &str)]| {
             let mut all = Lines::default();
-            for (at, line) in lines {
-                all.text.extend_from_slice(line.as_bytes());
-                all.ends.push((WallTime(*at), all.text.len()));
-            }
+            lines.iter().for_each(|(at, line)| all.push(WallTime(*at), line.as_bytes()));
             all
         };
         let (shared, first) = (Shared::default(), worker(&[(1, "a\n"), (5, "d\n")]));
         let second = worker(&[(2, "b\n"), (3, "c\n"), (9, "e\n")]);
         let mut sink: Sink = Box::new(shared.clone());
-        write_in_order(&[first, Lines::default(), second], &mut sink).expect("written");
-        assert_eq!(shared.text(), "a\nb\nc\nd\ne\n");
+        let mut held = Lines::default();
+        let workers = [first, Lines::default(), second];
+        assert_eq!(write_in_order(&workers, &mut held, WallTime(6), &mut sink), 0);
+        assert_eq!(shared.text(), "a\nb\nc\nd\n");
+        // The first worker appended an older line after the thread had taken its buffer.
+        let late = worker(&[(8, "late\n"), (12, "f\n")]);
+        assert_eq!(write_in_order(&[late], &mut held, WallTime(10), &mut sink), 0);
+        assert_eq!(shared.text(), "a\nb\nc\nd\nlate\ne\n");
+        assert_eq!(write_in_order(&[], &mut held, WallTime(10), &mut sink), 0);
+        assert_eq!(shared.text(), "a\nb\nc\nd\nlate\ne\nf\n");
     }
 
     #[test]

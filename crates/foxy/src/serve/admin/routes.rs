@@ -103,10 +103,11 @@ pub async fn answer(
 fn open_page(request: &AdminRequest, operated: &dyn Operated) -> Option<Answer> {
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     Some(match (request.method.as_str(), request.target.path()) {
-        ("POST", "/purge" | "/reload" | "/upgrade" | DRAIN | STAY) | ("GET", "/explain") => {
+        ("POST", "/purge" | "/reload" | "/upgrade" | DRAIN | STAY)
+        | ("GET" | "HEAD", "/explain") => {
             return None;
         }
-        ("GET", path) if path.starts_with("/data/") => return None,
+        ("GET" | "HEAD", path) if path.starts_with("/data/") => return None,
         (_, "/purge") => {
             let allow = [("allow", "POST")];
             let text = "purges are sent with POST\n";

@@ -204,6 +204,7 @@ fn a_browser_gets_the_dashboard_which_may_load_only_from_this_server() {
 fn data_of_the_dashboard_needs_the_access_of_a_purge() {
     let request = "GET /data/live HTTP/1.1\r\n\r\n";
     check(request, &["200 OK", "application/json", "\r\n\r\n5\n"]);
+    check("HEAD /data/live HTTP/1.1\r\n\r\n", &["200 OK", "Content-Length: 2\r\n"]);
     check("GET /data/nothing HTTP/1.1\r\n\r\n", &["404 Not Found"]);
     check_with(request, "192.0.2.1", &Rc::new(well()), &["403 ", "admin-loopback-only"]);
     let facts = Rc::new(Fixed { token: Token::new("0123456789abcdef"), ..well() });

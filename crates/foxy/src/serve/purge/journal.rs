@@ -112,7 +112,8 @@ pub fn open(
         Failure::Failed(format!("cannot start the thread that saves purges on disk: {error}"))
     })?;
     let keeper = Arc::new(Keeper(sender));
-    let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
+    let has_forgotten = forgotten.is_some();
+    let lists = Lists { health, keeper: Arc::downgrade(&keeper), has_forgotten };
     Ok((Purges { book, keeper, fleet: None }, lists))
 }
 
@@ -183,6 +184,8 @@ pub struct Lists {
     /// Sends tasks to the thread that writes the lists. The `Keeper` is gone if there are no
     /// stores, or if the proxy accepts no more purges.
     keeper: Weak<Keeper>,
+    /// Whether foxy discarded the stored responses at the start, because lists were missing.
+    pub has_forgotten: bool,
 }
 
 impl Lists {

@@ -187,13 +187,13 @@ impl WhatIf {
         }
         if now.since(simulation.halved) >= HALF_LIFE {
             simulation.halved = now;
-            simulation.halve(&proxy.outcomes());
+            simulation.halve(&cacheable(proxy.outcomes(), proxy.failed_changes()));
         }
     }
 
     /// Returns the what-if curves.
     pub fn report(&self, proxy: &Gauges) -> WhatIfReport {
-        let outcomes = proxy.outcomes();
+        let outcomes = cacheable(proxy.outcomes(), proxy.failed_changes());
         let simulation = self.shared.lock();
         let totals = simulation.totals(&outcomes);
         let tier = |(tier, totals): (&SimulatedTier, &Totals)| {
@@ -246,6 +246,20 @@ impl Simulation {
         let difference = |counted: f64, old: f64| counted - old;
         tiers.map(|(tier, old)| combined(&counted(tier, outcomes), old, difference)).collect()
     }
+}
+
+/// Returns the outcomes of requests without the failed requests of other methods than GET, which no
+/// cache could answer.
+fn cacheable(mut outcomes: Vec<OutcomeMetrics>, failed: [u64; 2]) -> Vec<OutcomeMetrics> {
+    let [mut requests, bytes] = failed;
+    for metrics in outcomes.iter_mut().filter(|it| it.outcome == RequestOutcome::OriginFailed) {
+        metrics.bytes = metrics.bytes.saturating_sub(bytes);
+        for class in metrics.classes.iter_mut().rev() {
+            let fewer = requests.min(*class);
+            (*class, requests) = (*class - fewer, requests - fewer);
+        }
+    }
+    outcomes
 }
 
 /// Returns the requests that the cache could answer, and the hits of a tier, since the start.

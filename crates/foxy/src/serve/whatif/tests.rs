@@ -56,6 +56,15 @@ fn outcome(outcome: RequestOutcome, requests: u64, bytes: u64) -> OutcomeMetrics
 }
 
 #[test]
+fn failed_changes_do_not_count_as_requests_that_a_cache_could_answer() {
+    let all =
+        vec![outcome(RequestOutcome::Miss, 3, 300), outcome(RequestOutcome::OriginFailed, 5, 50)];
+    let left = cacheable(all, [4, 40]);
+    let counts = |it: &OutcomeMetrics| (it.classes.iter().sum::<u64>(), it.bytes);
+    assert_eq!(left.iter().map(counts).collect::<Vec<_>>(), [(3, 300), (1, 10)]);
+}
+
+#[test]
 fn old_requests_lose_half_of_their_weight() {
     let tier = Tier { capacity: 100, policy: PolicyName::Lru, object_limit: 100, shards: 1 };
     let tier = SimulatedTier {

@@ -172,8 +172,8 @@ fn sizes(report: &Report) -> String {
 fn sums(report: &Report) -> String {
     let all: u64 = report.segments.iter().map(|segment| segment.records).sum();
     format!(
-        "{all} records are on disk; {} of them are live (not replaced or removed), {} bytes; foxy \
-         serves no purged record\n",
+        "{all} records are on disk; {} of them are live (not replaced or removed), {} bytes; live \
+         records may be purged, and foxy never serves a purged record\n",
         report.live_records(),
         report.live_bytes()
     )
