@@ -73,6 +73,19 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
 }
 
 #[test]
+fn the_metric_counts_a_store_that_is_discarded_without_its_purge_list() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let url = origin.url("page");
+    stored(folder.path(), &[], &url);
+    std::fs::remove_file(folder.path().join("foxy.purges")).expect("a purge list");
+    let foxy = Foxy::start(folder.path(), &[]);
+    assert!(foxy.welcome.contains("the purge list is missing"), "{}", foxy.welcome);
+    let metric = format!("foxy_store_begun_anew{{store=\"{}\"}} 1", folder.path().display());
+    assert!(foxy.admin("/metrics").body.contains(&metric), "no {metric}");
+    assert!(!foxy.get(&url).cache_status().contains("foxy; hit"));
+}
+
+#[test]
 fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspect() {
     for (scheme, name) in
         [("webcosm", "webcosm.foxy"), ("stream-packetizer", "stream-packetizer.foxy")]
