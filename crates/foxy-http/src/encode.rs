@@ -7,13 +7,14 @@
 //! Age or Date, and [`end_of_head`] ends the head.
 
 use crate::headers::Headers;
-use crate::message::{Method, RequestHead, ResponseHead};
+use crate::message::{Method, ResponseHead};
 use bytes::BufMut;
 
 /// The line end of HTTP/1.1. It also follows the data of each chunk.
 pub const CRLF: &[u8] = b"\r\n";
 
-/// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
+/// Writes a whole request head. `target` is the form to send, such as
+/// [`crate::RequestHead::origin_form`].
 ///
 /// # Panics
 /// If the target is empty, or contains a blank or control byte, because the bytes would be another
@@ -27,11 +28,6 @@ pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut
     out.put_slice(b" HTTP/1.1\r\n");
     header_lines(headers, out);
     end_of_head(out);
-}
-
-/// Writes a whole request head with the target exactly as received.
-pub fn request_head_as_is(head: &RequestHead, out: &mut impl BufMut) {
-    request_head(&head.method, head.target.raw(), &head.headers, out);
 }
 
 /// Writes a whole response head.

@@ -16,8 +16,6 @@ pub enum Spacing {
     Linear,
     /// Logarithmic, with ticks at powers of ten.
     Logarithmic,
-    /// Logarithmic, with ticks at powers of two. Use this scale for sizes and numbers of clients.
-    Doubling,
 }
 
 /// An axis of a chart.
@@ -43,11 +41,6 @@ impl Axis {
     /// Makes an axis with powers of ten.
     pub fn logarithmic(title: &str, unit: &str) -> Self {
         Self { spacing: Spacing::Logarithmic, ..Self::linear(title, unit) }
-    }
-
-    /// Makes an axis with powers of two.
-    pub fn doubling(title: &str, unit: &str) -> Self {
-        Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
     /// Makes an axis for `values`. If they are positive and their highest is at least `WIDE` times
@@ -116,9 +109,7 @@ impl Ruler {
         let inside = value.clamp(self.low, self.high);
         let share = match self.spacing {
             Spacing::Linear => (inside - self.low) / (self.high - self.low),
-            Spacing::Logarithmic | Spacing::Doubling => {
-                (inside / self.low).ln() / (self.high / self.low).ln()
-            }
+            Spacing::Logarithmic => (inside / self.low).ln() / (self.high / self.low).ln(),
         };
         self.start + share * (self.end - self.start)
     }

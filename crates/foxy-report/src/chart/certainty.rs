@@ -34,7 +34,7 @@ pub(super) fn certainty(chart: &Chart, plot: &Plot) -> String {
     let middle = match chart.x.spacing {
         _ if is_line => "line",
         Spacing::Linear => "bar",
-        Spacing::Logarithmic | Spacing::Doubling => "mark",
+        Spacing::Logarithmic => "mark",
     };
     let runs = runs(&chart.provenance, most_runs);
     match (chart.spread, with_interval, most_runs > 0) {

@@ -30,8 +30,7 @@ impl Ticks {
     pub(super) fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
             Spacing::Linear => linear(widened(range), wanted, ends),
-            Spacing::Logarithmic => powers(stretched(range), 10.0, wanted, ends),
-            Spacing::Doubling => powers(stretched(range), 2.0, wanted, ends),
+            Spacing::Logarithmic => powers_of_ten(stretched(range), wanted, ends),
         }
     }
 }
@@ -102,14 +101,14 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
 
 /// Makes ticks at powers of `base`, or at every n-th power if there are many. If base is ten and
 /// the axis covers fewer than three powers, it also has ticks at two and five times each power.
-fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
-    let log = |value: f64| value.ln() / base.ln();
-    let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);
-    let between: &[f64] = if base == 10.0 && last - first < 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+fn powers_of_ten((low, high): (f64, f64), wanted: usize, ends: Ends) -> Ticks {
+    let first = (low.log10() + 1e-9).floor() as i32;
+    let last = (high.log10() - 1e-9).ceil() as i32;
+    let between: &[f64] = if last - first < 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let stride = (last - first + 1).unsigned_abs() as usize / wanted.max(1) + 1;
     let exponents = (first..=last).step_by(stride);
     let all: Vec<f64> = exponents
-        .flat_map(|power| between.iter().map(move |digit| digit * base.powi(power)))
+        .flat_map(|power| between.iter().map(move |digit| digit * 10f64.powi(power)))
         .collect();
     let below = all.iter().copied().rfind(|value| *value <= low * (1.0 + 1e-9)).unwrap_or(low);
     let above = all.iter().copied().find(|value| *value >= high * (1.0 - 1e-9)).unwrap_or(high);
@@ -161,7 +160,6 @@ mod tests {
     fn one_value_gets_an_axis_with_room_around_it() {
         check(Spacing::Linear, (0.0, 0.0), 4, Ends::Nice, &["0", "0.5", "1.0"]);
         check(Spacing::Linear, (10.0, 10.0), 4, Ends::Nice, &["5", "10", "15"]);
-        check(Spacing::Doubling, (8.0, 8.0), 8, Ends::Nice, &["4", "8", "16"]);
     }
 
     #[test]
@@ -171,6 +169,8 @@ mod tests {
         log((3.0, 40.0), &["2", "5", "10", "20", "50"]);
         log((1.0, 1000.0), &["1", "10", "100", "1,000"]);
         log((0.002, 4e6), &["0.001", "0.1", "10", "1,000", "100,000", "10 M"]);
-        check(Spacing::Doubling, (8.0, 128.0), 8, Ends::Exact, &["8", "16", "32", "64", "128"]);
+        let exact = &["10", "20", "50"];
+        check(Spacing::Logarithmic, (8.0, 90.0), 8, Ends::Exact, exact);
+        check(Spacing::Logarithmic, (8.0, 8.0), 8, Ends::Nice, &["2", "5", "10", "20"]);
     }
 }

@@ -32,18 +32,23 @@ impl Budget {
         self.slots
     }
 
+    #[cfg(test)]
     pub const fn taken(&self) -> u32 {
         self.taken
     }
 
+    pub const fn free(&self) -> u32 {
+        self.slots - self.taken
+    }
+
     pub const fn has_room(&self, slots: u32) -> bool {
-        self.slots - self.taken >= slots
+        self.free() >= slots
     }
 
     /// Returns whether `slots` slots (512 bytes each) will be free once all abandoned files are
     /// removed.
     pub fn will_have_room(&self, slots: u32) -> bool {
-        self.slots - self.taken + self.abandoned_slots.values().sum::<u32>() >= slots
+        self.free() + self.abandoned_slots.values().sum::<u32>() >= slots
     }
 
     pub fn take(&mut self, slots: u32) {

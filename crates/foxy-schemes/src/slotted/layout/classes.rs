@@ -114,7 +114,7 @@ impl Classes {
             return class.free.remove(&place);
         }
         let more = u64::from(place + 1 - class.places) * u64::from(size);
-        let sound = more <= u64::from(self.budget.slots() - self.budget.taken());
+        let sound = more <= u64::from(self.budget.free());
         if sound {
             self.budget.take((place + 1 - class.places) * size);
             class.free.extend(class.places..place);
@@ -169,7 +169,7 @@ impl Layout for Classes {
         let Some(class) = self.classes.get_mut(&size).filter(|class| class.file == file) else {
             return;
         };
-        let room = (self.budget.slots() - self.budget.taken()) / size;
+        let room = (self.budget.free()) / size;
         let more = slots.div_ceil(u64::from(size)).saturating_sub(u64::from(class.places));
         let more = u32::try_from(more).unwrap_or(u32::MAX).min(room);
         self.budget.take(more * size);
@@ -191,15 +191,11 @@ impl Layout for Classes {
     }
 
     fn unallocated(&self) -> u32 {
-        self.budget.slots() - self.budget.taken()
+        self.budget.free()
     }
 
     fn capacity(&self) -> u64 {
         u64::from(self.budget.slots())
-    }
-
-    fn largest(&self) -> u64 {
-        u64::from(self.budget.slots() / 4)
     }
 
     fn memory(&self) -> usize {

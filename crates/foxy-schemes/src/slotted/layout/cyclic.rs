@@ -158,10 +158,6 @@ impl Layout for Cyclic {
         u64::from(self.slots)
     }
 
-    fn largest(&self) -> u64 {
-        u64::from(self.slots / 4)
-    }
-
     fn free_runs(&self) -> Vec<(u32, u32)> {
         let (mut runs, mut from) = (Vec::new(), 0);
         while let Some(first) = self.next_free(from) {

@@ -251,15 +251,11 @@ impl Layout for Mapped {
     }
 
     fn unallocated(&self) -> u32 {
-        self.budget.slots() - self.budget.taken()
+        self.budget.free()
     }
 
     fn capacity(&self) -> u64 {
         u64::from(self.budget.slots())
-    }
-
-    fn largest(&self) -> u64 {
-        u64::from(self.budget.slots() / 4)
     }
 
     fn memory(&self) -> usize {

@@ -108,7 +108,10 @@ pub trait Layout: Send {
 
     fn capacity(&self) -> u64;
 
-    fn largest(&self) -> u64;
+    /// Returns the size in slots (512 bytes each) of the largest record that the layout accepts.
+    fn largest(&self) -> u64 {
+        self.capacity() / 4
+    }
 
     /// Returns the runs of free slots (512 bytes each) as `(first slot, length)`, for a layout with
     /// one file.
