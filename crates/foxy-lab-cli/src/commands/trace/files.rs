@@ -1,5 +1,6 @@
 //! Input and output files of `foxy trace`.
 
+use super::whole_file;
 use crate::arguments::option;
 use crate::logs;
 use clap::{Arg, ArgMatches, value_parser};
@@ -7,12 +8,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use foxy_cli::failure::Failure;
 use foxy_cli::progress::Progress;
+use foxy_cli::signals;
 use foxy_report::Table;
 use foxy_workload::Trace;
 use foxy_workload::trace::ReadReport;
 use foxy_workload::trace::write::{self, WriteFormat};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub fn input() -> Arg {
@@ -65,26 +65,15 @@ pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<()
             )));
         }
     };
-    let create = |error| {
-        let path = path.display();
-        Failure::Unusable(format!(
-            "{path}: cannot be created: {error}; name a file in a folder that can be written to"
-        ))
-    };
-    let mut file = BufWriter::new(File::create(path).map_err(create)?);
     let mut progress = Progress::new("gets", Some(trace.gets.len() as u64));
     let mut progress = |done| progress.update(done);
-    let written = if packed {
-        let mut packer = GzEncoder::new(&mut file, Compression::fast());
-        write::write(trace, format, &mut packer, &mut progress)
-            .and_then(|()| packer.finish().map(|_| ()))
-    } else {
-        write::write(trace, format, &mut file, &mut progress)
-    };
-    written.and_then(|()| file.flush()).map_err(|error| {
-        Failure::Failed(format!(
-            "{}: cannot be written: {error}; is the disk full?",
-            path.display()
-        ))
+    let stop = signals::interrupted()?;
+    whole_file::write(path, &stop, |mut file| {
+        if !packed {
+            return write::write(trace, format, &mut file, &mut progress);
+        }
+        let mut packer = GzEncoder::new(file, Compression::fast());
+        write::write(trace, format, &mut packer, &mut progress)?;
+        packer.finish().map(drop)
     })
 }

@@ -4,6 +4,7 @@ mod convert;
 mod files;
 mod generate;
 mod stats;
+mod whole_file;
 
 use clap::{ArgMatches, Command};
 use foxy_cli::failure::Failure;
