@@ -65,20 +65,21 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-        for (shift, unit) in units {
-            if self.0 >= 1 << shift {
-                let whole = self.0 >> shift;
-                let tenths = ((self.0 - (whole << shift)) * 10) >> shift;
-                return if tenths == 0 {
-                    write!(f, "{whole} {unit}")
-                } else {
-                    write!(f, "{whole}.{tenths} {unit}")
-                };
-            }
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let mut number = usize::try_from(self.0.checked_ilog2().unwrap_or(0) / 10).unwrap_or(0);
+        let mut tenths = rounded_tenths(self.0, number);
+        if tenths == 10_240 {
+            (number, tenths) = (number + 1, 10);
         }
-        write!(f, "{} B", self.0)
+        let (whole, rest, unit) = (tenths / 10, tenths % 10, units[number]);
+        if rest == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{rest} {unit}") }
     }
+}
+
+/// Returns `bytes` in tenths of the unit of 1024 to the power `unit`, rounded.
+fn rounded_tenths(bytes: u64, unit: usize) -> u128 {
+    let whole = 1_u128 << (10 * unit);
+    (u128::from(bytes) * 10 + whole / 2) / whole
 }
 
 #[cfg(test)]
@@ -113,9 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_print_with_one_decimal() {
+    fn sizes_print_rounded_to_one_decimal() {
         assert_eq!(ByteSize(1536).to_string(), "1.5 KiB");
         assert_eq!(ByteSize(10 << 30).to_string(), "10 GiB");
+        assert_eq!(ByteSize(42_949_673).to_string(), "41 MiB");
+        assert_eq!(ByteSize(6_923).to_string(), "6.8 KiB");
+        assert_eq!(ByteSize((1 << 20) - 1).to_string(), "1 MiB");
+        assert_eq!(ByteSize(973 << 10).to_string(), "973 KiB");
+        assert_eq!(ByteSize(1023).to_string(), "1023 B");
         assert_eq!(ByteSize(17).to_string(), "17 B");
     }
 }
