@@ -1,6 +1,7 @@
-//! A progress line on stderr. It appears only on a terminal, and is redrawn at most four times per
-//! second.
+//! A progress line on stderr. On a terminal, it is redrawn at most four times per second. Elsewhere,
+//! it appears only if the command asks for lines, and then every ten seconds.
 
+use crate::terminal::{self, Level};
 use foxy_base::{Instant, clock};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -12,13 +13,20 @@ enum End {
     After(Duration),
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Hidden,
+    Redrawn,
+    Lines,
+}
+
 /// A progress line on stderr. Dropping the value erases the line.
 pub struct Progress {
     label: String,
     end: End,
     started: Instant,
     drawn: Instant,
-    shown: bool,
+    form: Form,
 }
 
 impl Progress {
@@ -35,8 +43,17 @@ impl Progress {
 
     fn begun(label: &str, end: End) -> Self {
         let now = clock::monotonic();
-        let shown = std::io::stderr().is_terminal();
-        Self { label: label.into(), end, started: now, drawn: now, shown }
+        let form = if std::io::stderr().is_terminal() { Form::Redrawn } else { Form::Hidden };
+        Self { label: label.into(), end, started: now, drawn: now, form }
+    }
+
+    /// Prints a new line every ten seconds if stderr is not a terminal.
+    #[must_use]
+    pub fn with_lines(mut self) -> Self {
+        if self.form == Form::Hidden {
+            self.form = Form::Lines;
+        }
+        self
     }
 
     /// Changes the label of the progress line, and restarts its measurement of time.
@@ -53,20 +70,34 @@ impl Progress {
 
     /// Shows that `done` units of work are complete.
     pub fn update(&mut self, done: u64) {
-        let now = clock::monotonic();
-        if self.shown && now.since(self.drawn) >= Duration::from_millis(250) {
-            self.drawn = now;
-            let line = line(&self.label, done, self.end, now.since(self.started));
-            let mut out = std::io::stderr().lock();
-            // A write error, such as that of a closed terminal, is ignored.
-            let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
+        let Some(line) = self.due(done, clock::monotonic()) else { return };
+        if self.form == Form::Lines {
+            terminal::report(Level::Info, &line);
+            return;
         }
+        let mut out = std::io::stderr().lock();
+        // A write error, such as that of a closed terminal, is ignored.
+        let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
+    }
+
+    /// Returns the line if it is time to show it.
+    fn due(&mut self, done: u64, now: Instant) -> Option<String> {
+        let period = match self.form {
+            Form::Hidden => return None,
+            Form::Redrawn => Duration::from_millis(250),
+            Form::Lines => Duration::from_secs(10),
+        };
+        if now.since(self.drawn) < period {
+            return None;
+        }
+        self.drawn = now;
+        Some(line(&self.label, done, self.end, now.since(self.started)))
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
+        if self.form == Form::Redrawn {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
         }
     }
@@ -101,6 +132,17 @@ mod tests {
             "warm-up: 25 % of 1000, 250/s, 3 s left"
         );
         assert_eq!(line("load", 250, End::Open, Duration::from_secs(1)), "load: 250, 250/s");
+    }
+
+    #[test]
+    fn lines_come_every_ten_seconds_where_there_is_no_terminal() {
+        let mut progress = Progress::new("load", None);
+        progress.form = Form::Hidden;
+        let times = [9, 10, 15, 20].map(|seconds| progress.drawn + Duration::from_secs(seconds));
+        assert!(times.iter().all(|&now| progress.due(1, now).is_none()));
+        progress = progress.with_lines();
+        let lines = times.map(|now| progress.due(100, now).is_some());
+        assert_eq!(lines, [false, true, false, true]);
     }
 
     #[test]

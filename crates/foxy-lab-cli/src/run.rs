@@ -73,8 +73,10 @@ fn phases(
         let measure = |what: &str, value, unit| {
             Record::Measure(Measure::once(&format!("{name}_{what}"), subject, value, unit))
         };
-        records.extend(report.hit_ratio().map(|hits| measure("hit_ratio", hits, "share")));
-        records.push(measure("offered_hit_ratio", report.offered_hit_ratio(), "share"));
+        let shares =
+            [("hit_ratio", report.hit_ratio()), ("offered_hit_ratio", report.offered_hit_ratio())];
+        let known = |(name, value): (_, Option<f64>)| Some(measure(name, value?, "share"));
+        records.extend(shares.into_iter().filter_map(known));
         records.push(measure("latency_mean_us", report.latencies.mean(), "us"));
         records.push(Record::RequestClass(RequestClass::new(
             name,

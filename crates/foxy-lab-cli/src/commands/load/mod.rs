@@ -43,7 +43,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     if let Some(objects) = options.workload.warm_up() {
         look(&options)?;
-        let mut progress = Progress::new("warm-up", Some(objects.objects));
+        let mut progress = Progress::new("warm-up", Some(objects.objects)).with_lines();
         load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
     }
     if options.interrupted.load(Relaxed) {
@@ -139,8 +139,10 @@ fn finish(
     report: &LoadReport,
     mut records: Vec<Record>,
 ) -> Result<(), Failure> {
-    let unknown = HIT_RATIOS.iter().filter(|_| !report.knows_hits());
-    let text = table(&records, unknown.copied());
+    let has = |name: &str| {
+        records.iter().any(|record| matches!(record, Record::Measure(found) if found.name == name))
+    };
+    let text = table(&records, HIT_RATIOS.into_iter().filter(|name| !has(name)));
     let mut warnings = Vec::new();
     if let Some(why) = report.limited_by_generator() {
         warnings.push(format!("the generator, not the proxy, was the limit: {why}"));
@@ -198,7 +200,7 @@ fn measure(
     subject: &str,
     staged: Option<&Staged<'_>>,
 ) -> Result<(LoadReport, Vec<Record>), Failure> {
-    let mut progress = run::progress(label, options);
+    let mut progress = run::progress(label, options).with_lines();
     run::run(options, subject, staged, &mut |done| progress.update(done)).map_err(failed)
 }
 

@@ -251,9 +251,10 @@ impl LoadReport {
     }
 }
 
+/// Returns `part / whole`. Returns `None` if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// The reason why a client has no complete answer.

@@ -45,19 +45,22 @@ impl LoadReport {
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
             ("requests_per_second", self.rate(), "1/s"),
-            ("offered_hit_ratio", self.offered_hit_ratio(), "share"),
-            ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes), "share"),
             ("wrong_bytes", self.wrong_bytes as f64, "B"),
             ("errors", self.failed() as f64, "requests"),
             ("requests", self.answers as f64, "requests"),
         ];
-        if let Some(hits) = self.hit_ratio() {
-            let bytes = share(self.hit_bytes, self.plain.bytes);
-            values.extend([(HIT_RATIOS[0], hits, "share"), (HIT_RATIOS[1], bytes, "share")]);
-        }
+        let shares = [
+            ("offered_hit_ratio", self.offered_hit_ratio()),
+            ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes)),
+            (HIT_RATIOS[0], self.hit_ratio()),
+            (HIT_RATIOS[1], self.byte_hit_ratio()),
+        ];
+        values.extend(shares.into_iter().filter_map(|(name, value)| Some((name, value?, "share"))));
         values.extend(self.origin.map(|origin| self.two_sided(origin)).into_iter().flatten());
         if let Some(AroundFault { begun, answered, unexcused }) = self.around_fault {
-            values.push(("answered_during_fault", share(answered, begun), "share"));
+            let answered =
+                share(answered, begun).map(|value| ("answered_during_fault", value, "share"));
+            values.extend(answered);
             values.push(("errors_outside_fault", unexcused as f64, "requests"));
         }
         for (name, quantile) in [
@@ -92,14 +95,20 @@ impl LoadReport {
     }
 
     /// Returns the share of plain GETs (without no-cache or a condition) that a cache answered.
-    /// Returns 0 without answers. Returns `None` if most answers contain no request number.
+    /// Returns `None` without plain GETs, or if most answers contain no request number.
     pub fn hit_ratio(&self) -> Option<f64> {
-        self.knows_hits().then(|| share(self.hits, self.plain.requests))
+        share(self.hits, self.plain.requests).filter(|_| self.knows_hits())
+    }
+
+    /// Returns the share of the bytes of plain GETs that a cache answered. Returns `None` without
+    /// such bytes, or if most answers contain no request number.
+    fn byte_hit_ratio(&self) -> Option<f64> {
+        share(self.hit_bytes, self.plain.bytes).filter(|_| self.knows_hits())
     }
 
     /// Returns the hit ratio of a perfect cache: the share of plain GETs (without no-cache or a
-    /// condition) that repeat a request for a cacheable object. Returns 0 without answers.
-    pub fn offered_hit_ratio(&self) -> f64 {
+    /// condition) that repeat a request for a cacheable object. Returns `None` without plain GETs.
+    pub fn offered_hit_ratio(&self) -> Option<f64> {
         share(self.offered.requests, self.plain.requests)
     }
 
@@ -128,10 +137,12 @@ impl LoadReport {
             ("origin_bytes", origin.bytes as f64, "B"),
         ];
         if self.failed() == 0 {
-            values.extend([
-                ("two_sided_hit_ratio", 1.0 - share(origin.requests, self.asked()), "share"),
-                ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),
-            ]);
+            let missed = [
+                ("two_sided_hit_ratio", share(origin.requests, self.asked())),
+                ("two_sided_byte_hit_ratio", share(origin.bytes, self.bytes)),
+            ];
+            let known = |(name, missed): (_, Option<f64>)| Some((name, 1.0 - missed?, "share"));
+            values.extend(missed.into_iter().filter_map(known));
         }
         values
     }
@@ -178,9 +189,30 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_of_nothing_has_no_value() {
+        let report = |bytes| LoadReport {
+            answers: 10,
+            plain: Tally { requests: 10, bytes },
+            bytes,
+            origin: Some(Tally { requests: 10, bytes }),
+            ..LoadReport::default()
+        };
+        let ratios = |report: &LoadReport, kind: &str| {
+            let records = report.records("foxy", None);
+            ["", "offered_", "two_sided_"].map(|of| value(&records, &format!("{of}{kind}_ratio")))
+        };
+        let empty = LoadReport { origin: Some(Tally::default()), ..LoadReport::default() };
+        assert_eq!(ratios(&report(0), "byte_hit"), [None; 3]);
+        assert_eq!(ratios(&report(70), "byte_hit"), [Some(0.0); 3]);
+        assert_eq!(ratios(&report(0), "hit"), [Some(0.0); 3]);
+        assert_eq!(ratios(&empty, "hit"), [None; 3]);
+    }
+
+    #[test]
     fn hit_ratios_are_not_known_where_most_answers_do_not_say_whose_they_are() {
         let known = |unnumbered| {
-            let report = LoadReport { answers: 10, unnumbered, ..LoadReport::default() };
+            let plain = Tally { requests: 10, bytes: 100 };
+            let report = LoadReport { answers: 10, plain, unnumbered, ..LoadReport::default() };
             let records = report.records("foxy", None);
             HIT_RATIOS.map(|name| value(&records, name).is_some())
         };
