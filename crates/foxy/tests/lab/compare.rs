@@ -217,7 +217,11 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     assert!(err[stopping..].contains("stopped by a signal; the results so far are in"), "{err}");
     assert!(!Path::new(&format!("/proc/{proxy}")).exists());
     assert!(is_empty(&folder.path().join("work")));
-    assert_eq!(records(folder.path())[0]["kind"], "setup");
+    let records = records(folder.path());
+    let last = records.last().expect("a record");
+    assert_eq!(records[0]["kind"], "setup");
+    assert_eq!(last["kind"], "failed-run");
+    assert!(last["reason"].to_string().contains("stopped by a signal"), "{last}");
     let read =
         |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect(name);
     assert!(read("summary.md").contains("**Incomplete"), "{}", read("summary.md"));

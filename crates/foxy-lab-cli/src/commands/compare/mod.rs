@@ -185,6 +185,7 @@ fn all_trials(
                 let trial = Trial { peer: *peer, program, scenario: *scenario, repeat, label };
                 let result = trial::run(&trial, context);
                 if context.interrupted.load(Relaxed) {
+                    records.add(keep(&trial, context, Err("stopped by a signal".into())))?;
                     return Ok(false);
                 }
                 records.add(keep(&trial, context, result))?;
