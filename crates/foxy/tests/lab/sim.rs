@@ -146,7 +146,7 @@ fn the_modelled_disk_gives_rates_and_latencies() {
     assert!(value(&measures, "read_modify_writes_per_get", "stream@75%") > 0.0);
     assert!(out.contains("rmw"), "{out}");
     let latency = |name| value(&measures, name, "stream@75%");
-    assert!(latency("latency_p99") >= latency("latency_p50"));
+    assert!(latency("latency_p99_us") >= latency("latency_p50_us"));
 }
 
 #[test]

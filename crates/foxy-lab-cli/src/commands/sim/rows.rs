@@ -103,7 +103,7 @@ impl<'a> Row<'a> {
 
 const UNITS: &str = "\
 Counts and bytes are per URL-get, latencies in milliseconds. rmw: pages that were read from the disk because a part of them was to be
-written, which the modelled disk counts.";
+written, which the modelled disk counts. A read fetches at most one piece of a large object.";
 
 pub fn table(rows: &[Row<'_>]) -> String {
     let shown = COLUMNS.iter().map(|column| column.head).filter(|head| !head.is_empty());
@@ -141,9 +141,9 @@ const COLUMNS: &[Column] = &[
     column("operations_per_second", "1/s", "disk op/s", whole, |run| {
         per_second(run, run.outcome.operations)
     }),
-    column("latency_p50", "us", "p50", milliseconds, |run| latency(run, 0.5)),
-    column("latency_p95", "us", "p95", milliseconds, |run| latency(run, 0.95)),
-    column("latency_p99", "us", "p99", milliseconds, |run| latency(run, 0.99)),
+    column("latency_p50_us", "us", "p50", milliseconds, |run| latency(run, 0.5)),
+    column("latency_p95_us", "us", "p95", milliseconds, |run| latency(run, 0.95)),
+    column("latency_p99_us", "us", "p99", milliseconds, |run| latency(run, 0.99)),
     column("creates_per_get", "1", "creates", thousandths, |run| per_get(run, run.counts.creates)),
     column("opens_per_get", "1", "opens", thousandths, |run| per_get(run, run.counts.opens)),
     column("unlinks_per_get", "1", "unlinks", thousandths, |run| per_get(run, run.counts.unlinks)),

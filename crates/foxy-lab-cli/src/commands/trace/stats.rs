@@ -91,19 +91,23 @@ fn overview(found: &Statistics) -> Table {
 
 fn spreads(found: &Statistics) -> Table {
     let mut table = Table::new(&["spread", "mean", "median", "p90", "p99", "largest"]);
-    for (name, spread) in named_spreads(found) {
+    for (name, _, spread) in named_spreads(found) {
         let Spread { mean, median, p90, p99, largest } = spread;
         let values = [median, p90, p99, largest].map(|value| value.to_string());
-        table.row(&[&[name.replace('_', " "), format!("{mean:.0}")], &values[..]].concat());
+        table.row(
+            &[&[name.replace('_', " ").replace("url", "URL"), format!("{mean:.0}")], &values[..]]
+                .concat(),
+        );
     }
     table
 }
 
-fn named_spreads(found: &Statistics) -> [(&'static str, Spread); 3] {
+/// Returns each spread with the name of its measures and with its unit.
+fn named_spreads(found: &Statistics) -> [(&'static str, &'static str, Spread); 3] {
     [
-        ("bytes_of_a_get", found.answers),
-        ("bytes_of_a_URL", found.objects),
-        ("gets_of_a_client", found.per_client),
+        ("bytes_of_a_get", "B", found.answers),
+        ("bytes_of_a_url", "B", found.objects),
+        ("gets_of_a_client", "count", found.per_client),
     ]
 }
 
@@ -122,19 +126,24 @@ fn measures(found: &Statistics, curve: &[Point]) -> Vec<Record> {
         ("urls", real(found.urls), "count"),
         ("sites", real(found.sites), "count"),
         ("clients", real(found.clients), "count"),
-        ("bytes", found.bytes as f64, "bytes"),
-        ("unique_bytes", found.unique_bytes as f64, "bytes"),
-        ("duration", real(found.duration), "microseconds"),
+        ("bytes", found.bytes as f64, "B"),
+        ("unique_bytes", found.unique_bytes as f64, "B"),
+        ("duration_s", real(found.duration) / 1e6, "s"),
     ];
     let mut records: Vec<Record> =
         counts.iter().map(|&(name, count, unit)| measure(name, "trace", count, unit)).collect();
     records.push(measure("urls_asked_for_once", "trace", found.once, "share"));
     if let Some(zipf) = found.zipf {
         records.push(measure("zipf_alpha", "trace", zipf.alpha, "exponent"));
+        records.push(measure("zipf_fit", "trace", zipf.fit, "share"));
     }
-    for (name, spread) in named_spreads(found) {
-        records.push(measure(&format!("{name}_mean"), "trace", spread.mean, "count"));
-        records.push(measure(&format!("{name}_median"), "trace", real(spread.median), "count"));
+    for (name, unit, spread) in named_spreads(found) {
+        let Spread { mean, median, p90, p99, largest } = spread;
+        let counts = [("median", median), ("p90", p90), ("p99", p99), ("largest", largest)];
+        let counts = counts.map(|(of, count)| (of, real(count)));
+        let all = [("mean", mean)].into_iter().chain(counts);
+        records
+            .extend(all.map(|(of, value)| measure(&format!("{name}_{of}"), "trace", value, unit)));
     }
     for Point { name, gets, bytes, .. } in curve {
         records.push(measure("hit_ratio", name, *gets, "share"));
@@ -150,4 +159,30 @@ fn measure(name: &str, subject: &str, value: f64, unit: &str) -> Record {
 #[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
 fn real(number: u64) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::trace::synthetic::{self, MODELS};
+
+    #[test]
+    fn the_records_have_all_values_of_the_tables_with_their_units() {
+        let found = Statistics::of(&synthetic::generate(&MODELS[0], 2_000, 1));
+        let mut units = std::collections::BTreeMap::new();
+        for record in measures(&found, &[]) {
+            if let Record::Measure(Measure { name, unit, .. }) = record {
+                assert_eq!(name, name.to_lowercase());
+                units.insert(name, unit);
+            }
+        }
+        let unit = |name: &str| units.get(name).map(String::as_str);
+        for of in ["mean", "median", "p90", "p99", "largest"] {
+            assert_eq!(unit(&format!("bytes_of_a_get_{of}")), Some("B"), "{of}");
+            assert_eq!(unit(&format!("bytes_of_a_url_{of}")), Some("B"), "{of}");
+            assert_eq!(unit(&format!("gets_of_a_client_{of}")), Some("count"), "{of}");
+        }
+        assert_eq!(["bytes", "unique_bytes", "duration_s"].map(unit), ["B", "B", "s"].map(Some));
+        assert_eq!(unit("zipf_fit").is_some(), found.zipf.is_some());
+    }
 }
