@@ -106,6 +106,14 @@ pub fn wait_for_stop() -> std::io::Result<()> {
 /// Returns an error if the Tokio runtime or a thread cannot start, or if the system refuses the
 /// signal handler.
 pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    interrupted_then(|| ())
+}
+
+/// Returns a flag like [`interrupted`], and calls `then` in the thread that has set the flag.
+///
+/// # Errors
+/// Returns the errors of [`interrupted`].
+pub fn interrupted_then(then: impl FnOnce() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::Failed(format!("foxy: cannot install a signal handler: {error}"))
     };
@@ -118,6 +126,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
         // SIGUSR1 only asks foxy to reopen its logs, so it does not set the flag.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
+        then();
     };
     std::thread::Builder::new().spawn(listen).map_err(failed)?;
     Ok(flag)

@@ -4,6 +4,7 @@
 mod kept;
 mod outputs;
 pub mod requirements;
+mod stopping;
 
 use crate::arguments::{option, path, switch};
 use crate::experiment::{Flag, flags};
@@ -14,7 +15,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::machine::Machine;
 use foxy_cli::progress::Progress;
-use foxy_cli::signals::interrupted;
 use foxy_cli::terminal;
 use foxy_device::{DiskProfile, Root, calibrate};
 use foxy_lab::simulation::figures::{Extent, FIGURES, Figure, FigureEntry, Lab, RecordedTrace};
@@ -24,7 +24,8 @@ use kept::Kept;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stopping::Stopping;
 
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
@@ -191,10 +192,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         ));
     }
     let kept = Kept::open(matches)?;
+    let stopping = stopping::at_signal(matches)?;
     let line = Mutex::new(Progress::new("figures", None));
     let progress =
         |done: usize, total: usize| lock_line(&line).update_of(done as u64, total as u64);
-    let making = Making { kept: &kept, line: &line, matches };
+    let making = Making { kept: &kept, line: &line, matches, stopping: &stopping };
     let labs: Vec<Lab> = extents.iter().map(|extent| Lab::new(extent.clone(), &progress)).collect();
     let (modelled, measured): (Vec<Wanted>, Vec<Wanted>) =
         wanted.iter().partition(|figure| matches!(figure, Wanted::Model(_)));
@@ -221,6 +223,7 @@ struct Making<'a> {
     kept: &'a Kept,
     line: &'a Mutex<Progress>,
     matches: &'a ArgMatches,
+    stopping: &'a Stopping,
 }
 
 fn lock_line(line: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
@@ -244,7 +247,8 @@ impl Making<'_> {
         let (mut made, total) = (Vec::new(), wanted.len());
         let mut watch = Watch::default();
         if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
-            watch.stop = interrupted()?;
+            self.stopping.cleans_up.store(true, Relaxed);
+            watch.stop = Arc::clone(&self.stopping.stop);
         }
         let context = Context { lab, folder: folder(self.matches), watch: &watch };
         for (number, &one) in (1..).zip(wanted) {
