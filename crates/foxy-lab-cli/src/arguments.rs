@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use std::path::PathBuf;
 
 pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
+    // clap names the option in its error only if it takes -5 as the option's value.
+    Arg::new(name).long(name).value_name(value).help(help).allow_negative_numbers(true)
 }
 
 pub fn switch(name: &'static str, help: &'static str) -> Arg {
@@ -54,6 +55,14 @@ mod tests {
     use super::*;
     use crate::experiment::{Flag, flags};
     use clap::Command;
+
+    #[test]
+    fn a_negative_number_is_refused_with_the_name_of_its_option() {
+        let command = Command::new("x").arg(option("requests", "N", "").value_parser(count()));
+        let error = command.try_get_matches_from(["x", "--requests", "-5"]).expect_err("refused");
+        let text = error.to_string();
+        assert!(text.contains("'-5' for '--requests <N>'"), "{text}");
+    }
 
     #[test]
     fn a_file_that_cannot_be_written_is_refused_before_the_run_and_none_is_made() {

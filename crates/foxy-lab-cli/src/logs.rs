@@ -8,7 +8,7 @@ use foxy_cli::progress::Progress;
 use foxy_cli::terminal;
 use foxy_cli::terminal::Level;
 use foxy_workload::trace::report::Example;
-use foxy_workload::trace::{Builder, Format, ReadReport};
+use foxy_workload::trace::{Builder, Format, ReadReport, Skip};
 use foxy_workload::{Trace, trace};
 use std::fmt::Display;
 use std::fs::File;
@@ -104,7 +104,16 @@ fn read_into(
             if reasons.is_empty() { "the log is empty".into() } else { reasons.join(", ") }
         )));
     }
+    if report.skipped(Skip::Damaged) > 0 {
+        let text = format!("{option}{}: {}", path.display(), cut_off(&report));
+        terminal::report(Level::Warning, &text);
+    }
     Ok((trace, report))
+}
+
+fn cut_off(report: &ReadReport) -> String {
+    let whole = report.lines - report.skipped(Skip::Damaged);
+    format!("the data are damaged after line {whole}; the results lack all later lines")
 }
 
 pub fn reading(report: &ReadReport, trace: &Trace) -> String {
@@ -171,5 +180,25 @@ impl LineLog {
     fn stop(&mut self, error: &std::io::Error) -> String {
         self.file = None;
         format!("{}: the log stops here: {error}", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    #[test]
+    fn a_truncated_gzip_log_is_cut_off_after_its_last_whole_line() {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::none());
+        let line = |number| format!("{number},http://a.test/{number},1000\n");
+        let text = "time,url,bytes\n".to_owned() + &(0..10_000).map(line).collect::<String>();
+        packer.write_all(text.as_bytes()).expect("packed");
+        let packed = packer.finish().expect("packed");
+        let half = &packed[..packed.len() / 2];
+        let (trace, report) = trace::read(half, None, &mut |_| {}).expect("read");
+        let expected = format!("damaged after line {}; the results lack", trace.gets.len());
+        assert!(cut_off(&report).contains(&expected), "{}", cut_off(&report));
     }
 }

@@ -148,7 +148,7 @@ fn what_is_written_reads_back() {
 fn files_that_are_no_trace_say_what_would_be_right() {
     for (bytes, format, expected) in [
         (&b"hello\nworld\n"[..], None, "known format"),
-        (b"", None, "known format"),
+        (b"", None, "the file is empty"),
         (b"time,size\n1,2\n", Some(Format::Csv), "no column url"),
         (b"", Some(Format::Csv), "no column time"),
         (b"PAR1", None, "Parquet"),

@@ -58,7 +58,9 @@ fn read(path: &Path) -> Result<Vec<RecordFile>, Failure> {
         files.push(path.to_owned());
     }
     let read = |file: &PathBuf| {
-        let text = std::fs::read_to_string(file).map_err(|error| unusable("PATH", file, &error))?;
+        let bytes = std::fs::read(file).map_err(|error| unusable("PATH", file, &error))?;
+        // Bytes that are no text are no record, so the message about missing records follows.
+        let text = String::from_utf8_lossy(&bytes);
         Ok(RecordFile::read(&file.file_stem().unwrap_or_default().to_string_lossy(), &text))
     };
     let read: Vec<RecordFile> = files.iter().map(read).collect::<Result<_, Failure>>()?;
@@ -91,4 +93,18 @@ fn write(
 
 fn unusable(option: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Unusable(format!("{option} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_other_bytes_has_no_run_records() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("garbage.log");
+        std::fs::write(&file, [0xff, 0xfe, b'\n', 0x80]).expect("written");
+        let error = read(&file).err().map(|failure| failure.to_string()).unwrap_or_default();
+        assert!(error.contains("no run records"), "{error}");
+    }
 }

@@ -60,7 +60,8 @@ fn read_unpacked<R: Read>(
     format: Option<Format>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Trace, ReadReport), ReadError> {
-    let format = format.or_else(|| guess(input.head())).ok_or(ReadError::UnknownFormat)?;
+    let unknown = if input.head().is_empty() { ReadError::Empty } else { ReadError::UnknownFormat };
+    let format = format.or_else(|| guess(input.head())).ok_or(unknown)?;
     let mut report = ReadReport::new(format, packed);
     let buffered = |input| BufReader::with_capacity(HEAD_BYTES, input);
     match format {

@@ -63,6 +63,8 @@ impl FromStr for Format {
 pub enum ReadError {
     /// Reading failed.
     Io(io::Error),
+    /// The file has no content.
+    Empty,
     /// The first lines match no known format.
     UnknownFormat,
     /// The column of this name is missing.
@@ -84,6 +86,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::Empty => f.write_str("the file is empty; name a log with requests"),
             Self::UnknownFormat => f.write_str(
                 "the first lines match no known format; foxy reads a Squid access.log, a Common or \
                  Combined Log, CSV with a header that names time, url and bytes, Parquet with such \

@@ -125,7 +125,7 @@ fn contradictions_are_refused_with_their_place() {
         ),
         (
             "cache-dir = [\"coss /a 3000000\"]",
-            "f:1:1: /a: a store of coss can use at most 2 TiB, not 2.8 TiB",
+            "f:1:1: /a: a store of coss can use at most 2 TiB, not 2.9 TiB",
         ),
         (
             "policy = \"gdsf\"\nscheme = \"coss\"",

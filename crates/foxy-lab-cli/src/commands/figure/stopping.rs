@@ -56,8 +56,9 @@ mod tests {
     fn a_stopped_run_writes_so_and_names_the_way_to_continue() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name).display().to_string();
+        let json = file("f.jsonl");
         let said = |more: &[&str]| {
-            let given = [&["figure", "001-table2", "--json", &file("f.jsonl")], more].concat();
+            let given = [&["figure", "001-table2", "--json", &json], more].concat();
             let matches = super::super::command().get_matches_from(given);
             concluded(&matches).to_string()
         };
