@@ -45,6 +45,12 @@ fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &str) -> JoinHandle<Vec
     asked
 }
 
+/// Lets the origin give a delayed answer. Returns the body that `late` then receives.
+fn released(go: &Sender<()>, late: JoinHandle<Vec<u8>>) -> Vec<u8> {
+    go.send(()).expect("the origin waits");
+    late.join().expect("answered")
+}
+
 fn language(name: &str) -> String {
     format!("Accept-Language: {name}\r\n")
 }
@@ -75,8 +81,7 @@ fn reloads_of_two_variants_overlap_and_each_variant_is_renewed() {
     }
     let late = slowly(&proxy, &origin, &reload("en"));
     assert_eq!(proxy.get(&url, &reload("de")).body, b"de 2");
-    go.send(()).expect("the origin waits");
-    assert_eq!(late.join().expect("answered"), b"en 2");
+    assert_eq!(released(&go, late), b"en 2");
     for (name, body) in [("en", b"en 2"), ("de", b"de 2")] {
         let hit = proxy.get(&url, &language(name));
         assert!(hit.cache_status().starts_with("foxy; hit"), "{name}: {}", hit.head);
@@ -94,8 +99,7 @@ fn a_slow_fetch_brings_nothing_older_back_after_many_reloads_of_other_urls() {
     for other in beside(&origin).take(40) {
         proxy.get(&other, RELOAD);
     }
-    go.send(()).expect("the origin waits");
-    assert_eq!(late.join().expect("answered"), b"v1");
+    assert_eq!(released(&go, late), b"v1");
     assert_eq!(proxy.get(&url, "").body, b"v2");
 }
 
@@ -107,8 +111,7 @@ fn a_slow_fetch_is_kept_after_many_reloads_of_other_urls() {
     for other in beside(&origin).take(40) {
         proxy.get(&other, RELOAD);
     }
-    go.send(()).expect("the origin waits");
-    late.join().expect("answered");
+    released(&go, late);
     let hit = proxy.get(&origin.url("/x"), "");
     assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
 }
@@ -122,8 +125,7 @@ fn an_unsafe_request_for_another_url_costs_no_fetch_its_place() {
     let posted =
         format!("PUT {other} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
     assert_eq!(proxy.connect().ask(&posted).body, b"posted");
-    go.send(()).expect("the origin waits");
-    late.join().expect("answered");
+    released(&go, late);
     let hit = proxy.get(&origin.url("/x"), "");
     assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
 }
@@ -136,8 +138,7 @@ fn a_newer_response_that_is_not_stored_lets_no_older_one_in() {
     let url = origin.url("/x");
     let late = slowly(&proxy, &origin, "");
     assert_eq!(proxy.get(&url, RELOAD).body, b"v2");
-    go.send(()).expect("the origin waits");
-    assert_eq!(late.join().expect("answered"), b"v1");
+    assert_eq!(released(&go, late), b"v1");
     assert_eq!(proxy.get(&url, "").body, b"v2");
 }
 
@@ -150,10 +151,8 @@ fn a_list_that_an_older_fetch_changes_hides_no_newer_variant() {
     let url = origin.url("/x");
     proxy.get(&url, &language("en"));
     let [one, two] = [(); 2].map(|()| slowly(&proxy, &origin, &reload("en")));
-    older.send(()).expect("the origin waits");
-    assert_eq!(one.join().expect("answered"), b"older");
-    newer.send(()).expect("the origin waits");
-    assert_eq!(two.join().expect("answered"), b"en 2");
+    assert_eq!(released(&older, one), b"older");
+    assert_eq!(released(&newer, two), b"en 2");
     let body = proxy.get(&url, &language("en")).body;
     assert!([&b"en 2"[..], b"en 3"].contains(&&*body), "{}", String::from_utf8_lossy(&body));
 }
@@ -168,10 +167,8 @@ fn a_whole_that_answers_a_range_lets_no_older_response_of_its_variant_in() {
     let plain_fetch = slowly(&proxy, &origin, &language("en"));
     let ranged_fetch = slowly(&proxy, &origin, &format!("Range: bytes=0-1\r\n{}", language("en")));
     assert_eq!(proxy.get(&url, &reload("de")).body, b"de 3");
-    ranged.send(()).expect("the origin waits");
-    ranged_fetch.join().expect("answered");
-    plain.send(()).expect("the origin waits");
-    assert_eq!(plain_fetch.join().expect("answered"), b"en 1");
+    released(&ranged, ranged_fetch);
+    assert_eq!(released(&plain, plain_fetch), b"en 1");
     let hit = proxy.get(&url, &language("en"));
     assert_eq!(hit.body, b"en 2", "{}", hit.head);
     assert!(hit.cache_status().starts_with("foxy; hit"), "{}", hit.head);
@@ -189,8 +186,7 @@ fn no_request_joins_a_fetch_that_began_before_a_newer_response_was_answered() {
     proxy.store.forget_everything();
     let next = proxy.get(&url, &language("en"));
     assert_eq!(next.body, b"en 3", "{}", next.head);
-    older.send(()).expect("the origin waits");
-    assert_eq!(older_fetch.join().expect("answered"), b"en 1");
+    assert_eq!(released(&older, older_fetch), b"en 1");
     assert_eq!(proxy.get(&url, &language("en")).body, b"en 3");
 }
 
@@ -207,8 +203,7 @@ fn a_reload_that_breaks_off_after_its_head_lets_no_older_response_in() {
     client
         .send(format!("GET {url} HTTP/1.1\r\nHost: {}\r\n{RELOAD}\r\n", origin.address).as_bytes());
     while client.read() > 0 {}
-    older.send(()).expect("the origin waits");
-    assert_eq!(older_fetch.join().expect("answered"), b"v1");
+    assert_eq!(released(&older, older_fetch), b"v1");
     let next = proxy.get(&url, "");
     assert_eq!(next.body, b"v3", "{}", next.head);
 }
@@ -230,8 +225,7 @@ fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
     let late = slowly(&proxy, &origin, "");
     let slice = proxy.get(&url, "Range: bytes=0-9\r\n");
     assert_eq!(slice.status, 206, "{}", slice.head);
-    go.send(()).expect("the origin waits");
-    assert_eq!(late.join().expect("answered"), b"old");
+    assert_eq!(released(&go, late), b"old");
     assert_ne!(proxy.get(&url, "").body, b"old");
 }
 
@@ -257,6 +251,5 @@ fn requests_for_private_responses_do_not_wait_for_each_other() {
     proxy.get(&url, "");
     let late = slowly(&proxy, &origin, "");
     assert_eq!(proxy.get(&url, "").body, b"3");
-    go.send(()).expect("the origin waits");
-    assert_eq!(late.join().expect("answered"), b"2");
+    assert_eq!(released(&go, late), b"2");
 }

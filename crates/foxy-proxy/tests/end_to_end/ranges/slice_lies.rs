@@ -105,6 +105,11 @@ fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usiz
     (status, length, got[end..].to_vec())
 }
 
+fn check_whole(proxy: &TestProxy, url: &str, what: &str) {
+    let whole = proxy.get(url, "");
+    assert!(whole.status == 200 && whole.body == bytes(0, LENGTH - 1), "{what}: {}", whole.head);
+}
+
 #[test]
 fn a_lie_about_a_later_slice_cuts_the_answer() {
     for (what, lie) in LIES {
@@ -124,12 +129,7 @@ fn a_lie_about_a_later_slice_cuts_the_answer() {
         lying.store(false, Ordering::SeqCst);
         let (status, _, body) = until_the_end(&proxy, &url, &range);
         assert!(status == 206 && body == bytes(first, last), "{what}: {status} {}", body.len());
-        let whole = proxy.get(&url, "");
-        assert!(
-            whole.status == 200 && whole.body == bytes(0, LENGTH - 1),
-            "{what}: {}",
-            whole.head
-        );
+        check_whole(&proxy, &url, what);
     }
 }
 
@@ -148,12 +148,7 @@ fn a_lie_about_the_first_slice_is_not_kept() {
             "{what}: {status} {}",
             body.len()
         );
-        let whole = proxy.get(&url, "");
-        assert!(
-            whole.status == 200 && whole.body == bytes(0, LENGTH - 1),
-            "{what}: {}",
-            whole.head
-        );
+        check_whole(&proxy, &url, what);
     }
 }
 
