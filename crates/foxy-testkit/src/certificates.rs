@@ -5,9 +5,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
     IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
-use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -50,6 +50,11 @@ impl TestAuthority {
     /// Returns the authority's certificate in DER form.
     pub fn certificate(&self) -> CertificateDer<'static> {
         self.issuer.der().clone()
+    }
+
+    /// Returns the settings of a TLS client that trusts the authority, and presents `own`.
+    pub fn client(&self, own: Option<&TestCertificate>) -> ClientConfig {
+        client_trusting([self.certificate()], own)
     }
 
     /// Signs a certificate for `names`: host names and IP addresses.
@@ -105,13 +110,37 @@ impl TestCertificate {
 
     /// Returns the settings of a TLS server that presents this certificate.
     pub fn server(&self) -> Arc<ServerConfig> {
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the usual versions")
             .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], key)
+            .with_single_cert(vec![self.certificate.clone()], self.private_key())
             .expect("the key fits");
         Arc::new(config)
+    }
+
+    /// Returns the private key in the form that rustls takes.
+    pub fn private_key(&self) -> PrivateKeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.key.serialize_der()).into()
+    }
+}
+
+/// Returns the settings of a TLS client that trusts the authorities `roots`, and presents `own`.
+pub fn client_trusting(
+    roots: impl IntoIterator<Item = CertificateDer<'static>>,
+    own: Option<&TestCertificate>,
+) -> ClientConfig {
+    let mut store = RootCertStore::empty();
+    let (added, _) = store.add_parsable_certificates(roots);
+    assert!(added > 0, "no authority");
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the usual versions")
+        .with_root_certificates(store);
+    match own {
+        None => builder.with_no_client_auth(),
+        Some(own) => builder
+            .with_client_auth_cert(vec![own.certificate.clone()], own.private_key())
+            .expect("the key fits"),
     }
 }

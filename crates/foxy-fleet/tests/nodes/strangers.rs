@@ -9,9 +9,7 @@ use foxy_testkit::http::ok;
 use foxy_testkit::http2::PREFACE;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -131,19 +129,7 @@ fn is_served(
     authority: &TestAuthority,
     certificate: Option<&TestCertificate>,
 ) -> bool {
-    let mut roots = RootCertStore::empty();
-    roots.add(authority.certificate()).expect("an authority");
-    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots);
-    let mut config = match certificate {
-        None => builder.with_no_client_auth(),
-        Some(own) => {
-            let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.key.serialize_der()));
-            builder.with_client_auth_cert(vec![own.certificate.clone()], key).expect("it fits")
-        }
-    };
+    let mut config = authority.client(certificate);
     config.alpn_protocols = vec![b"h2".to_vec()];
     let name = "b".try_into().expect("a name");
     let session = ClientConnection::new(Arc::new(config), name).expect("a session");

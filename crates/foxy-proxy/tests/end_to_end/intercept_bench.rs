@@ -7,15 +7,14 @@ use foxy_proxy::core::counters::Counter;
 use foxy_proxy::intercept::{Authority, Interception, MadeAuthority, NewAuthority, make};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginTls};
-use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::certificates::{TestAuthority, client_trusting};
 use foxy_testkit::client::{Answered, exchange};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait::until;
-use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,17 +104,7 @@ impl Bench {
 
 pub fn session(root: CertificateDer<'static>, name: &str) -> ClientConnection {
     let name = ServerName::try_from(name.to_owned()).expect("a name");
-    ClientConnection::new(Arc::new(config(root)), name).expect("a session")
-}
-
-pub fn config(root: CertificateDer<'static>) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add(root).expect("an authority");
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
+    ClientConnection::new(Arc::new(client_trusting([root], None)), name).expect("a session")
 }
 
 /// Sends one request, and reads until the proxy closes the connection.

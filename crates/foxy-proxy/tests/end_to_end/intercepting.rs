@@ -1,8 +1,9 @@
 //! Tests CONNECTs that the proxy intercepts, CONNECTs that it does not intercept, and requests that
 //! it refuses inside a CONNECT. The origins use TLS with certificates of another authority.
 
-use crate::intercept_bench::{Bench, HOST, ask, config, session};
+use crate::intercept_bench::{Bench, HOST, ask, session};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::certificates::client_trusting;
 use foxy_testkit::client::Client;
 use foxy_testkit::http::header;
 use rustls::StreamOwned;
@@ -126,7 +127,7 @@ fn http_2_inside_is_cached_and_held_to_the_authority_as_well() {
     let bench = Bench::new(HOST, &[HOST]);
     let (_, stream) = bench.connect(HOST);
     stream.set_nonblocking(true).expect("a socket");
-    let mut config = config(bench.ours());
+    let mut config = client_trusting([bench.ours()], None);
     config.alpn_protocols = vec![b"h2".to_vec()];
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -8,8 +8,6 @@ use foxy_base::clock;
 use foxy_base::random::Random;
 use foxy_testkit::certificates::TestAuthority;
 use h2::client::SendRequest;
-use rustls::crypto::aws_lc_rs;
-use rustls::{ClientConfig, RootCertStore};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -158,13 +156,7 @@ impl Load {
 
 /// Makes TLS connections for HTTP/2 to a server whose certificate `authority` signed.
 pub fn connector(authority: &TestAuthority) -> TlsConnector {
-    let mut roots = RootCertStore::empty();
-    roots.add(authority.certificate()).expect("a certificate");
-    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = authority.client(None);
     config.alpn_protocols = vec![b"h2".to_vec()];
     TlsConnector::from(Arc::new(config))
 }

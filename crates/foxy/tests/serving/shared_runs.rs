@@ -3,14 +3,13 @@
 use crate::run::{Waiting, fetch, foxy_run};
 use crate::support::Origin;
 use crate::support::commands::signal;
-use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::certificates::{TestAuthority, client_trusting};
 use foxy_testkit::client::exchange;
 use foxy_testkit::http::{ok, read_head};
 use foxy_testkit::origin::TestOrigin;
-use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
@@ -69,14 +68,8 @@ fn fetch_https(origin: &TestOrigin, run: &Waiting) {
     let host = origin.address;
     write!(stream, "CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("sent");
     assert!(read_head(&mut stream).is_some_and(|head| head.starts_with("HTTP/1.1 200")));
-    let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(bundle).expect("PEM");
-    roots.add_parsable_certificates(certificates.map(|it| it.expect("a certificate")));
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let config = client_trusting(certificates.map(|it| it.expect("a certificate")), None);
     let name = ServerName::from(host.ip());
     let session = ClientConnection::new(Arc::new(config), name).expect("a session");
     let text = format!("GET /x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");

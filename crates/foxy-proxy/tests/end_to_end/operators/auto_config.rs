@@ -1,7 +1,7 @@
 //! Tests that a forward proxy serves its PAC file only where the operator wants it.
 
 use crate::bench::{TestProxy, proxy_with};
-use crate::tls::clients::{certificates, trusting};
+use crate::tls::clients::certificates;
 use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::core::users::{UserBook, token_line};
 use foxy_proxy::request::auto_config::AutoConfig;
@@ -63,7 +63,7 @@ async fn a_browser_gets_the_file_over_http_2_by_the_name_in_its_handshake() {
         settings.client_tls = Some(tls);
         settings.users = Some(users).into();
     });
-    let mut config = trusting(&authority);
+    let mut config = authority.client(None);
     config.alpn_protocols = vec![b"h2".to_vec()];
     let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1]).await.expect("accepted");
     let name = "proxy.test".try_into().expect("a name");

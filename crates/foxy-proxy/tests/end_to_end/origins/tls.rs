@@ -6,7 +6,6 @@ use foxy_testkit::certificates::{TestAuthority, TestCertificate};
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;
@@ -23,12 +22,11 @@ fn demanding(own: &TestCertificate, clients: &TestAuthority) -> Arc<ServerConfig
     let mut roots = RootCertStore::empty();
     roots.add(clients.certificate()).expect("an authority");
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.key.serialize_der()));
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("the usual versions")
         .with_client_cert_verifier(verifier.build().expect("a verifier"))
-        .with_single_cert(vec![own.certificate.clone()], key);
+        .with_single_cert(vec![own.certificate.clone()], own.private_key());
     Arc::new(config.expect("the key fits"))
 }
 

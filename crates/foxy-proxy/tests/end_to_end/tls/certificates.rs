@@ -1,7 +1,7 @@
 //! Tests clients that prove their user with a TLS certificate.
 
 use crate::bench::{TestProxy, proxy_with};
-use crate::tls::clients::{certificates, connect_with, get, get_path, proxy, trusting};
+use crate::tls::clients::{certificates, connect_with, get, get_path, proxy};
 use foxy_proxy::core::client_certificates::{
     CertificateNeed, CertificateRefusal, ClientAuthorities,
 };
@@ -16,8 +16,7 @@ use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::wait;
 use rcgen::DnType;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ClientConfig, HandshakeKind, RootCertStore};
+use rustls::{ClientConfig, HandshakeKind};
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl World {
     }
 
     fn client(&self, shown: Option<&TestCertificate>) -> Arc<ClientConfig> {
-        Arc::new(client(&self.authority, shown))
+        Arc::new(self.authority.client(shown))
     }
 }
 
@@ -87,19 +86,6 @@ fn certificate(authority: &TestAuthority, name: &str, (from, to): (i32, i32)) ->
 }
 
 const VALID: (i32, i32) = (2000, 2100);
-
-fn client(authority: &TestAuthority, shown: Option<&TestCertificate>) -> ClientConfig {
-    let Some(shown) = shown else { return trusting(authority) };
-    let mut roots = RootCertStore::empty();
-    roots.add(authority.certificate()).expect("an authority");
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(shown.key.serialize_der()));
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_client_auth_cert(vec![shown.certificate.clone()], key)
-        .expect("the key fits")
-}
 
 /// Returns the status of the answer to a request, or the error of the connection.
 fn status(proxy: &TestProxy, config: &Arc<ClientConfig>) -> Result<u16, String> {
@@ -259,7 +245,7 @@ fn an_acme_authority_gets_its_answer_although_clients_must_have_certificates() {
     let answer = world.authority.sign(&["a.test"]);
     let key = answer.key.serialize_pem();
     world.tls.answer_challenge("a.test", answer.pem().as_bytes(), key.as_bytes()).expect("usable");
-    let mut authority = trusting(&world.authority);
+    let mut authority = world.authority.client(None);
     authority.alpn_protocols = vec![b"acme-tls/1".to_vec()];
     let authority = Arc::new(authority);
     let seen = || {
@@ -282,7 +268,7 @@ async fn each_request_of_http_2_has_the_user() {
         (TestOrigin::start(|_, _| ok("", b"x")), World::new(CertificateNeed::Required));
     let proxy = world.proxy(&origin);
     let shown = certificate(&world.authority, "ben", VALID);
-    let mut config = client(&world.authority, Some(&shown));
+    let mut config = world.authority.client(Some(&shown));
     config.alpn_protocols = vec![b"h2".to_vec()];
     let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1]).await.expect("accepted");
     let name = "a.test".try_into().expect("a name");

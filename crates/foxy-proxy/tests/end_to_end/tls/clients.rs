@@ -12,9 +12,8 @@ use foxy_testkit::certificates::{TestAuthority, TestCertificate};
 use foxy_testkit::client::Client;
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
-use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -55,18 +54,8 @@ fn tcp(proxy: &TestProxy) -> TcpStream {
 
 fn connect(proxy: &TestProxy, authority: &TestAuthority, name: &str) -> TlsClient {
     let name = name.to_owned().try_into().expect("a name");
-    let session = ClientConnection::new(Arc::new(trusting(authority)), name).expect("a session");
+    let session = ClientConnection::new(Arc::new(authority.client(None)), name).expect("a session");
     StreamOwned::new(session, tcp(proxy))
-}
-
-pub fn trusting(authority: &TestAuthority) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add(authority.certificate()).expect("an authority");
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the usual versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 /// Connects with `config`, and sends the whole handshake with the first bytes.
@@ -260,7 +249,7 @@ async fn a_client_that_offers_http_2_speaks_it() {
     let authority = TestAuthority::new();
     let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"x"));
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
-    let mut config = trusting(&authority);
+    let mut config = authority.client(None);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1])
         .await

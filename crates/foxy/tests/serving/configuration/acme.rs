@@ -3,14 +3,13 @@
 
 use crate::support::commands::foxy as run;
 use crate::support::{Foxy, Origin, not_run, write_secret};
-use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::certificates::{TestAuthority, client_trusting};
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::ports::free_ports;
 use foxy_testkit::wait;
-use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -138,15 +137,8 @@ impl Scene {
     /// Connects over TLS. Trusts the certificate authority whose certificate comes after foxy's own
     /// certificate in `pem`.
     fn connect(&self, pem: &[u8]) -> Option<StreamOwned<ClientConnection, TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        let chain: Vec<_> =
-            CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().expect("PEM");
-        roots.add(chain.last().expect("a certificate").clone()).expect("an authority");
-        let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("the usual versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let root = CertificateDer::pem_slice_iter(pem).last().expect("a certificate").expect("PEM");
+        let config = client_trusting([root], None);
         let name = NAME.try_into().expect("a name");
         let session = ClientConnection::new(Arc::new(config), name).expect("a session");
         let stream = TcpStream::connect((NAME, self.tls_port)).expect("foxy accepts");
