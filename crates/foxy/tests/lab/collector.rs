@@ -2,19 +2,18 @@
 //! which fetches each object once. Tests its output, its files and the arguments that it refuses. A
 //! full disk must stop only the log.
 
-use crate::support::commands::{command, foxy, records, signal};
+use crate::support::commands::{Running, command, foxy, measure, records};
 use foxy_lab::{Origin, OriginOptions};
 use foxy_testkit::client::exchange;
 use foxy_workload::trace::{Format, read};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::Stdio;
 
-/// A running `foxy collector`. Drop ends the process.
+/// A running `foxy collector`, and its address for each proxy.
 struct Collector {
-    child: Child,
-    lines: BufReader<ChildStdout>,
+    running: Running,
     places: Vec<String>,
 }
 
@@ -22,22 +21,17 @@ impl Collector {
     /// Starts `foxy collector`. Each proxy in `proxies` has a port of its own.
     fn start(proxies: &[&str], more: &[&str]) -> Self {
         let mut command = command(&["collector"]);
-        command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(more).stderr(Stdio::piped());
         for proxy in proxies {
             command.arg("--listen").arg(format!("{proxy}=127.0.0.1:0"));
         }
-        let mut child = command.spawn().expect("it runs");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
-        let mut places = Vec::new();
-        let mut line = String::new();
-        for proxy in proxies {
-            line.clear();
-            lines.read_line(&mut line).expect("a line");
-            let place = line.strip_prefix(&format!("collector: {proxy}: parent at http://"));
-            let place = place.and_then(|rest| rest.split('/').next());
-            places.push(place.unwrap_or_else(|| panic!("no place in {line:?}")).to_owned());
-        }
-        Self { child, lines, places }
+        let running = Running::start(&mut command, proxies.len());
+        let place = |(line, proxy): (usize, &&str)| {
+            let text = format!("collector: {proxy}: parent at http://");
+            running.address(line, &text).to_owned()
+        };
+        let places = proxies.iter().enumerate().map(place).collect();
+        Self { running, places }
     }
 
     /// Sends a request to the port of the proxy at `place`. Returns the first line and the body of
@@ -52,18 +46,11 @@ impl Collector {
 
     /// Stops `foxy collector`. Returns its exit code, standard output and standard error.
     fn stop(mut self) -> (Option<i32>, String, String) {
-        signal(self.child.id(), "TERM");
-        let (mut out, mut err) = (String::new(), String::new());
-        self.lines.read_to_string(&mut out).expect("text");
-        self.child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
-        (self.child.wait().expect("it ends").code(), out, err)
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
+        let mut stderr = self.running.child.stderr.take().expect("piped");
+        let (code, out) = self.running.stop("TERM");
+        let mut err = String::new();
+        stderr.read_to_string(&mut err).expect("text");
+        (code, out, err)
     }
 }
 
@@ -106,11 +93,7 @@ fn four_proxies_make_one_fetch_and_the_log_the_records_and_the_text_say_so() {
     let (trace, report) = read(&log[..], Some(Format::Squid), &mut |_| {}).expect("Squid's");
     assert_eq!((trace.gets.len(), report.lines, trace.urls(), trace.clients), (8, 8, 2, 4));
     let records = records(Path::new(&json));
-    let value = |subject: &str, name: &str| {
-        let of_it =
-            |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
-        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
-    };
+    let value = |subject: &str, name: &str| measure(&records, subject, name);
     assert_eq!(
         (value("collector", "origin_fetches"), value("nginx", "requests")),
         (Some(2.0), Some(2.0))

@@ -1,7 +1,7 @@
 //! Tests the program `foxy leap`: its tables, records, page and log, and the arguments that it
 //! refuses. Also tests it on a proxy that sends wrong responses.
 
-use crate::support::commands::{Serving, foxy, records};
+use crate::support::commands::{Serving, foxy, measure, records};
 use foxy_lab::leap::Line;
 use foxy_testkit::http::{ok, read_head};
 use foxy_testkit::origin::listen_in_order;
@@ -59,10 +59,7 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("a less b") && out.contains("noise floor (one address twice): "), "{out}");
     let records = records(Path::new(&json));
-    let value = |subject: &str, name: &str| {
-        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
-        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
-    };
+    let value = |subject: &str, name: &str| measure(&records, subject, name);
     for path in ["direct", "a", "b"] {
         assert_eq!(value(path, "verdict_ok"), Some(30.0), "{path}: {out}");
         assert_eq!(value(path, "answers"), Some(30.0), "{path}: {out}");
@@ -105,10 +102,7 @@ fn kept_connections_are_said_to_cost_nothing() {
         "{out}"
     );
     let records = records(Path::new(&json));
-    let value = |path: &str, name: &str| {
-        let of_it = |record: &&Value| record["subject"] == path && record["name"] == name;
-        records.iter().find(of_it).and_then(|record| record["value"].as_f64()).expect(name)
-    };
+    let value = |path: &str, name: &str| measure(&records, path, name).expect(name);
     for path in ["direct", "passthrough"] {
         let found =
             ["kept_connections", "verdict_ok", "connect_p50_us"].map(|name| value(path, name));
@@ -238,10 +232,7 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
         "{out}"
     );
     let records = records(&json);
-    let value = |subject: &str, name: &str| {
-        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
-        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
-    };
+    let value = |subject: &str, name: &str| measure(&records, subject, name);
     for path in ["direct", "a", "b"] {
         assert_eq!(
             (value(path, "verdict_ok"), value(path, "requests")),

@@ -1,12 +1,11 @@
 //! Tests the programs `foxy leap --check` and `foxy leap --passthrough`: what they start, print and
 //! record. Ignores the measured values, because they need a quiet machine.
 
-use crate::support::commands::{foxy, records};
+use crate::support::commands::{foxy, measure, records};
 use foxy_testkit::client::exchange;
 use foxy_testkit::http::read_head;
 use foxy_testkit::origin::listen_in_order;
 use foxy_testkit::ports::free_ports;
-use serde_json::Value;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 
@@ -19,10 +18,7 @@ fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use
     let (code, out, err) = foxy(&[&["leap"], arguments, &more].concat());
     assert_eq!(code, Some(0), "{out}{err}");
     let records = records(&json);
-    let value = move |subject: &str, name: &str| {
-        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
-        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
-    };
+    let value = move |subject: &str, name: &str| measure(&records, subject, name);
     (out, value)
 }
 

@@ -1,51 +1,20 @@
 //! Tests the program `foxy leap --listen`: real clients connect to LEAP, which sends their requests
 //! to several proxies and to the origin.
 
-use crate::support::commands::{Serving, command, foxy, records, signal};
+use crate::support::commands::{Running, Serving, command, foxy, measure, records};
 use foxy_testkit::client::exchange;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-/// A running Multiplier: the part of LEAP that copies each client's request to all proxies. Drop
-/// kills it.
-struct Leap {
-    child: Child,
-    out: BufReader<std::process::ChildStdout>,
-    address: String,
-    origin: String,
-}
-
-impl Leap {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = command(&[&["leap", "--listen", "127.0.0.1:0"], arguments].concat());
-        let mut child = child.stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut out = BufReader::new(child.stdout.take().expect("piped"));
-        let mut line = String::new();
-        out.read_line(&mut line).expect("a line");
-        let place = |text: &str| {
-            let rest = line.split(text).nth(1).unwrap_or_else(|| panic!("no {text:?} in {line:?}"));
-            rest.trim_end().split('/').next().expect("a first part").to_owned()
-        };
-        let (address, origin) = (place("://"), place(" a host in the URL go to "));
-        Self { child, out, address, origin }
-    }
-
-    /// Stops the Multiplier (LEAP's request copier). Returns its exit code and its output.
-    fn stop(mut self) -> (Option<i32>, String) {
-        signal(self.child.id(), "INT");
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).expect("text");
-        (self.child.wait().expect("a child").code(), said)
-    }
-}
-
-impl Drop for Leap {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
-    }
+/// Starts a Multiplier: the part of LEAP that copies each client's request to all proxies. Returns
+/// the Multiplier, its address, and the address of its origin.
+fn start(arguments: &[&str]) -> (Running, String, String) {
+    let listen = ["leap", "--listen", "127.0.0.1:0"];
+    let leap = Running::start(&mut command(&[&listen[..], arguments].concat()), 1);
+    let address = leap.address(0, "://").to_owned();
+    let origin = leap.address(0, " a host in the URL go to ").to_owned();
+    (leap, address, origin)
 }
 
 fn ask(address: &str, request: &str) -> String {
@@ -62,14 +31,13 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (json, log) = (file("json"), file("log"));
     let more = ["--json", &json, "--log", &log, "--fail-if", "verdict_ok<12"];
-    let leap = Leap::start(&[&["--proxy", &a, "--proxy", &b], &more[..]].concat());
-    let origin = &leap.origin;
+    let (leap, address, origin) = start(&[&["--proxy", &a, "--proxy", &b], &more[..]].concat());
     for number in 0..6 {
         for target in [format!("http://{origin}/o/{number}/9/1"), format!("/o/{number}/9/1")] {
-            let host = if target.starts_with('/') { &leap.address } else { origin };
+            let host = if target.starts_with('/') { &address } else { &origin };
             let request =
                 format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-            let answer = ask(&leap.address, &request);
+            let answer = ask(&address, &request);
             assert!(
                 answer.starts_with("HTTP/1.1 200 ") && answer.contains("Content-Length: 9\r\n"),
                 "{answer}"
@@ -77,19 +45,16 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
             assert!(!answer.contains("X-Foxy-Request"), "{answer}");
         }
     }
-    let refused = ask(&leap.address, "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\n\r\n");
+    let refused = ask(&address, "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 501 "), "{refused}");
-    let (code, said) = leap.stop();
+    let (code, said) = leap.stop("INT");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("12 requests") && said.contains("clients: 13 connections"), "{said}");
     assert!(said.contains("refused no_authority: 1: "), "{said}");
     let records = records(Path::new(&json));
     // A client may repeat a request as soon as it has its response. A slower proxy may not have
     // stored its own response by then, and so misses.
-    let hits =
-        records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
-    let hits =
-        hits.and_then(|record| record["value"].as_f64()).expect("the origin's numbers show hits");
+    let hits = measure(&records, "a", "hit_ratio").expect("the origin's numbers show hits");
     assert!((0.0..=0.5).contains(&hits), "{said}");
     assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
 }
@@ -97,16 +62,16 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
 /// Every thread that a request needs must exist before the request.
 #[test]
 fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
-    let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);
+    let (leap, address, _) = start(&["--proxy", "closed=127.0.0.1:1"]);
     let threads = || {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", leap.child.id())).expect("it runs");
         status.lines().find(|line| line.starts_with("Threads:")).expect("counted").to_owned()
     };
     let before = threads();
-    let request = format!("GET /o/1/100000/1 HTTP/1.1\r\nHost: {}\r\n\r\n", leap.address);
+    let request = format!("GET /o/1/100000/1 HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let mut clients: Vec<TcpStream> =
-        (0..40).map(|_| TcpStream::connect(&leap.address).expect("connected")).collect();
+        (0..40).map(|_| TcpStream::connect(&address).expect("connected")).collect();
     for client in &mut clients {
         client.write_all(request.as_bytes()).expect("sent");
     }
@@ -115,7 +80,7 @@ fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
     }
     assert_eq!(threads(), before, "and all connections are open");
     drop(clients);
-    let (code, said) = leap.stop();
+    let (code, said) = leap.stop("INT");
     assert_eq!(code, Some(3), "the proxy answered nothing: {said}");
 }
 

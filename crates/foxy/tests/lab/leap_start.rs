@@ -1,8 +1,7 @@
 //! Tests the program `foxy leap --start`, which starts proxies itself: it must report results for
 //! them, and remove all their files and processes.
 
-use crate::support::commands::{self, ended, foxy, records, signal};
-use serde_json::Value;
+use crate::support::commands::{self, ended, foxy, measure, records, signal};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,11 +27,6 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).expect("there").next().is_none()
 }
 
-fn value(records: &[Value], subject: &str, name: &str) -> Option<f64> {
-    let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
-    records.iter().find(of_it).and_then(|record| record["value"].as_f64())
-}
-
 #[test]
 fn proxies_start_behind_a_collector_and_a_proxy_named_twice_shows_the_noise() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -45,22 +39,29 @@ fn proxies_start_behind_a_collector_and_a_proxy_named_twice_shows_the_noise() {
     assert!(out.contains("noise floor (one proxy started twice): "), "{out}");
     let records = records(&folder.path().join("json"));
     for path in ["direct", "foxy", "foxy-2", "passthrough"] {
-        assert_eq!(value(&records, path, "verdict_ok"), Some(200.0), "{path}: {out}");
-        assert!(value(&records, path, "bandwidth_share_of_passthrough").is_some(), "{path}: {out}");
+        assert_eq!(measure(&records, path, "verdict_ok"), Some(200.0), "{path}: {out}");
+        assert!(
+            measure(&records, path, "bandwidth_share_of_passthrough").is_some(),
+            "{path}: {out}"
+        );
     }
-    let fetches = value(&records, "collector", "origin_fetches").expect("counted");
+    let fetches = measure(&records, "collector", "origin_fetches").expect("counted");
     assert!(fetches <= 220.0, "four paths share what the origin sends: {out}");
-    assert!(value(&records, "foxy", "cpu_us_per_request").is_some_and(|used| used > 0.0), "{out}");
-    assert!(value(&records, "foxy", "hit_ratio").is_some_and(|hits| hits > 0.0), "{out}");
+    assert!(
+        measure(&records, "foxy", "cpu_us_per_request").is_some_and(|used| used > 0.0),
+        "{out}"
+    );
+    assert!(measure(&records, "foxy", "hit_ratio").is_some_and(|hits| hits > 0.0), "{out}");
     for class in ["hits", "misses"] {
-        let beside = value(&records, "foxy", &format!("requests_beside_foxy-2_of_{class}"));
+        let beside = measure(&records, "foxy", &format!("requests_beside_foxy-2_of_{class}"));
         assert!(beside.is_some_and(|requests| requests >= 50.0), "{class}: {out}");
         assert!(
-            value(&records, "leap", &format!("noise_floor_us_of_{class}")).is_some(),
+            measure(&records, "leap", &format!("noise_floor_us_of_{class}")).is_some(),
             "{class}: {out}"
         );
     }
-    let beside = value(&records, "foxy", "latency_difference_p50_us_to_passthrough_of_first_hits");
+    let beside =
+        measure(&records, "foxy", "latency_difference_p50_us_to_passthrough_of_first_hits");
     assert!(beside.is_some(), "{out}");
     let row = |line: &str| {
         line.starts_with("hits on the first only ") && line.contains("foxy less passthrough")
@@ -92,14 +93,14 @@ fn proxies_that_are_started_speak_tls_on_both_sides_by_an_authority_of_the_run()
         let found = records(&folder.path().join("json"));
         for path in ["direct", "foxy", "foxy-2", "passthrough"] {
             assert_eq!(
-                value(&found, path, "verdict_ok"),
+                measure(&found, path, "verdict_ok"),
                 Some(60.0),
                 "HTTP/{protocol}: {path}: {out}"
             );
         }
         for path in ["foxy", "foxy-2"] {
             assert!(
-                value(&found, path, "hit_ratio").is_some_and(|hits| hits > 0.0),
+                measure(&found, path, "hit_ratio").is_some_and(|hits| hits > 0.0),
                 "{path}: {out}"
             );
         }
@@ -188,7 +189,7 @@ fn a_proxy_that_does_not_come_up_costs_only_its_own_row() {
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(err.contains("varnish did not start") && err.contains("no such option"), "{err}");
     let records = records(&folder.path().join("json"));
-    assert_eq!(value(&records, "foxy", "verdict_ok"), Some(10.0), "{out}");
+    assert_eq!(measure(&records, "foxy", "verdict_ok"), Some(10.0), "{out}");
     let failed = records.iter().find(|record| record["kind"] == "failed-run").expect("a row");
     assert_eq!(failed["subject"], "varnish");
 }

@@ -3,50 +3,8 @@
 //! that fetches each object once, and an origin. All use an authority of `foxy ca init`.
 
 use crate::support::Foxy;
-use crate::support::commands::{Serving, command, ended, foxy, records, signal};
-use std::io::{BufRead, BufReader, Read};
+use crate::support::commands::{Running, Serving, command, ended, foxy, measure, records};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
-
-/// A running foxy command. It prints its addresses at the start, and its results when it is
-/// stopped. Drop kills it.
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    /// The addresses that the command printed, in order.
-    places: Vec<String>,
-}
-
-impl Running {
-    /// Starts `foxy` with these arguments. Waits until it has printed `places` addresses, one on
-    /// each line.
-    fn start(arguments: &[&str], places: usize) -> Self {
-        let mut child = command(arguments).stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut out = BufReader::new(child.stdout.take().expect("piped"));
-        let mut place = || {
-            let mut line = String::new();
-            out.read_line(&mut line).expect("a line");
-            let place = line.split("://").nth(1).and_then(|rest| rest.split('/').next());
-            place.unwrap_or_else(|| panic!("no place in {line:?}")).to_owned()
-        };
-        let places = (0..places).map(|_| place()).collect();
-        Self { child, out, places }
-    }
-
-    fn stop(mut self) -> (Option<i32>, String) {
-        signal(self.child.id(), "INT");
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).expect("text");
-        (self.child.wait().expect("a child").code(), said)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
-    }
-}
 
 /// Creates a certificate authority for this machine's names. Returns the paths of its folder and of
 /// its certificate.
@@ -70,12 +28,6 @@ fn intercepting(folder: &Path, own: &str, port: &str, trusted: &str) -> Foxy {
 
 fn port(address: &str) -> &str {
     address.rsplit(':').next().expect("a port")
-}
-
-fn value(records: &[serde_json::Value], subject: &str, name: &str) -> Option<f64> {
-    let of_it =
-        |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
-    records.iter().find(of_it).and_then(|record| record["value"].as_f64())
 }
 
 /// Runs `foxy load`, which checks every byte of the responses.
@@ -122,13 +74,13 @@ fn a_replay_judges_a_proxy_that_intercepts_beside_the_origin_over_tls() {
     assert_eq!(code, Some(0), "{out}{err}");
     let records = records(Path::new(&json));
     let found =
-        |subject| (value(&records, subject, "verdict_ok"), value(&records, subject, "errors"));
+        |subject| (measure(&records, subject, "verdict_ok"), measure(&records, subject, "errors"));
     assert_eq!(
         (found("direct"), found("foxy")),
         ((Some(60.0), Some(0.0)), (Some(60.0), Some(0.0))),
         "{out}"
     );
-    assert!(value(&records, "foxy", "hit_ratio").expect("known") > 0.0, "{out}");
+    assert!(measure(&records, "foxy", "hit_ratio").expect("known") > 0.0, "{out}");
     let (code, out, _) = foxy(&[&["leap"], &paths[..7], &["--requests", "3"]].concat());
     assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("tls_certificate"), "{out}");
@@ -151,23 +103,23 @@ fn end_to_end(protocol: &str) {
     let origin = Serving::secure_origin(&trusted);
     let listen = ["--listen", "direct=127.0.0.1:0", "--listen", "foxy=127.0.0.1:0"];
     let tls = ["--origin", &origin.address, "--ca-dir", &own, "--ca", &trusted];
-    let collector = Running::start(&[&["collector"], &listen[..], &tls].concat(), 2);
-    let [direct, parent] = &collector.places[..] else { panic!("two places") };
+    let collector = Running::start(&mut command(&[&["collector"], &listen[..], &tls].concat()), 2);
+    let [direct, parent] = [0, 1].map(|line| collector.address(line, "://"));
     let proxy = intercepting(folder.path(), &own, port(parent), &certificate);
     let named = format!("foxy={}", proxy.proxy);
     let front = ["leap", "--listen", "127.0.0.1:0", "--tls", "--ca-dir", &own, "--direct", direct];
     let more =
         ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<80", "--protocol", protocol];
-    let multiplier = Running::start(&[&front[..], &more].concat(), 1);
-    clients(&multiplier.places[0], parent, &certificate, "1.1");
-    clients(&multiplier.places[0], parent, &certificate, "2");
-    let (code, said) = multiplier.stop();
+    let multiplier = Running::start(&mut command(&[&front[..], &more].concat()), 1);
+    clients(multiplier.address(0, "://"), parent, &certificate, "1.1");
+    clients(multiplier.address(0, "://"), parent, &certificate, "2");
+    let (code, said) = multiplier.stop("INT");
     assert_eq!(code, Some(0), "{said}");
     let records = records(Path::new(&json));
     for path in ["direct", "foxy"] {
-        assert_eq!(value(&records, path, "verdict_ok"), Some(80.0), "{said}");
+        assert_eq!(measure(&records, path, "verdict_ok"), Some(80.0), "{said}");
     }
-    let (_, said) = collector.stop();
+    let (_, said) = collector.stop("INT");
     assert!(said.contains(" 10 origin fetches\n"), "one exchange for each object: {said}");
 }
 

@@ -5,24 +5,28 @@ use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
 use socket2::{Domain, Socket, Type};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A workload with short samples. The cache size is 320 MB divided by the time-scale: 16 MiB.
 const PEAK: &str = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
                     time-scale = 20\ndelay-scale = 1000\n";
 
+/// Prepares `foxy peak` with a foxy of its own, short samples and this workload. Returns the
+/// command, and the path of its records in `folder`.
+fn peak(folder: &Path, workload: &str, arguments: &[&str]) -> (Command, PathBuf) {
+    let [named, file] = ["mine.toml", "run.jsonl"].map(|name| folder.join(name));
+    std::fs::write(&named, workload).expect("written");
+    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3"]);
+    command.args(arguments).arg("--folder").arg(folder);
+    command.arg("--workload").arg(&named).arg("--json").arg(&file);
+    (command, file)
+}
+
 #[test]
 fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
-    std::fs::write(&workload, PEAK).expect("written");
-    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "2"]);
-    command
-        .arg("--workload")
-        .arg(&workload)
-        .arg("--folder")
-        .arg(folder.path())
-        .arg("--json")
-        .arg(&file);
+    let (mut command, file) = peak(folder.path(), PEAK, &["--limit", "2"]);
     // Two seconds are too short to fill the cache. The command must keep its measurements, and
     // report that they are incomplete.
     let (code, _, err) = ended(&mut command);
@@ -40,18 +44,13 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
 #[test]
 fn the_page_says_when_the_search_began_and_every_warning() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [workload, file, page] =
-        ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
+    let page = folder.path().join("page.html");
     // The workload has equal request rates for its phase fill and for its peak, so all robots
     // (simulated clients) are active from the first sample.
-    std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
-    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
-    command
-        .args(["--low", "5", "--high", "6", "--workload"])
-        .arg(&workload)
-        .arg("--folder")
-        .arg(folder.path());
-    command.arg("--json").arg(&file).arg("--html").arg(&page);
+    let workload = PEAK.replace("fill-rate = 300", "fill-rate = 500");
+    let arguments = ["--limit", "3", "--low", "5", "--high", "6"];
+    let (mut command, file) = peak(folder.path(), &workload, &arguments);
+    command.arg("--html").arg(&page);
     let now = || clock::wall().seconds();
     let begun = now();
     let (_, _, err) = ended(&mut command);
@@ -73,17 +72,7 @@ fn the_page_says_when_the_search_began_and_every_warning() {
 #[test]
 fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
-    std::fs::write(&workload, PEAK).expect("written");
-    let mut command =
-        command(&["peak", "--start", "foxy", "--cores", "0.05", "--sample", "0.3", "--limit", "1"]);
-    command
-        .arg("--workload")
-        .arg(&workload)
-        .arg("--folder")
-        .arg(folder.path())
-        .arg("--json")
-        .arg(&file);
+    let (mut command, file) = peak(folder.path(), PEAK, &["--cores", "0.05", "--limit", "1"]);
     let (code, _, err) = ended(&mut command);
     if code == Some(3) && file.exists() {
         let records = records(&file);

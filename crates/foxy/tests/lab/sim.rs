@@ -1,6 +1,6 @@
 //! Tests the program `foxy sim`: tables, records and exit codes.
 
-use crate::support::commands::{command, ended, foxy, records};
+use crate::support::commands::{command, ended, foxy, measure, records};
 use std::path::Path;
 
 fn sim(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -18,10 +18,8 @@ fn measured(folder: &Path, arguments: &[&str]) -> (String, Vec<serde_json::Value
 }
 
 fn value(measures: &[serde_json::Value], name: &str, subject: &str) -> f64 {
-    let found =
-        measures.iter().find(|measure| measure["name"] == name && measure["subject"] == subject);
-    let found = found.unwrap_or_else(|| panic!("no {name} of {subject} in {measures:?}"));
-    found["value"].as_f64().expect("a number")
+    let found = measure(measures, subject, name);
+    found.unwrap_or_else(|| panic!("no {name} of {subject} in {measures:?}"))
 }
 
 fn check_unusable(arguments: &[&str], expected: &[&str]) {

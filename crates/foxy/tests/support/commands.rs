@@ -1,10 +1,10 @@
-//! Runs foxy commands to their end and returns their output. Also starts foxy commands that serve
-//! until they are dropped.
+//! Runs foxy commands to their end and returns their output. Also starts foxy commands that run
+//! until they are stopped or dropped.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 /// Prepares `foxy` with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
@@ -54,16 +54,68 @@ pub fn records(file: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
+/// Returns the value of the first measure of `subject` with this name.
+pub fn measure(records: &[Value], subject: &str, name: &str) -> Option<f64> {
+    let is_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
+    records.iter().find(is_it)?["value"].as_f64()
+}
+
 /// Sends a signal by its name, as for kill(1).
 pub fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(status.expect("kill runs").success());
 }
 
+/// A running `foxy` command that prints lines at its start, and its results when it is stopped.
+/// Drop kills it.
+pub struct Running {
+    pub child: Child,
+    out: BufReader<ChildStdout>,
+    /// The lines that the command printed at its start.
+    lines: Vec<String>,
+}
+
+impl Running {
+    /// Starts the command. Waits until it has printed `lines` lines.
+    pub fn start(command: &mut Command, lines: usize) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut read = || {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            line
+        };
+        let lines = (0..lines).map(|_| read()).collect();
+        Self { child, out, lines }
+    }
+
+    /// Returns the address that follows `text` in a line of the start.
+    pub fn address(&self, line: usize, text: &str) -> &str {
+        let line = &self.lines[line];
+        let rest = line.split(text).nth(1).unwrap_or_else(|| panic!("no {text:?} in {line:?}"));
+        rest.split('/').next().expect("a first part").trim_end()
+    }
+
+    /// Stops the command with a signal. Returns its exit code and its other output.
+    pub fn stop(mut self, name: &str) -> (Option<i32>, String) {
+        signal(self.child.id(), name);
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        (self.child.wait().expect("a child").code(), rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
 /// A running `foxy` command that prints its address in its first line, such as `foxy origin`. Drop
 /// kills it.
 pub struct Serving {
-    child: Child,
+    running: Running,
     /// Address at which the command serves.
     pub address: String,
 }
@@ -86,38 +138,24 @@ impl Serving {
     }
 
     fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .args(["--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        let address = line.split("://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        Self { child, address }
+        let running = Running::start(command.args(["--listen", "127.0.0.1:0"]), 1);
+        let address = running.address(0, "://").to_owned();
+        Self { running, address }
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.running.child.id()
     }
 
     /// Waits until the command has ended.
     pub fn wait(mut self) -> ExitStatus {
-        self.child.wait().expect("a child")
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
+        self.running.child.wait().expect("a child")
     }
 }
 
 /// Runs the lab command `name` with an origin in place of a forward proxy. Writes `lines` to the
 /// workload file. Returns the records.
-pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
+pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
     std::fs::write(&workload, lines).expect("written");
@@ -130,7 +168,7 @@ pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::V
 }
 
 /// Returns the value of the first record of a measure with this name.
-pub fn value(records: &[serde_json::Value], name: &str) -> f64 {
+pub fn value(records: &[Value], name: &str) -> f64 {
     let record = records.iter().find(|record| record["name"] == name);
     record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")
 }

@@ -2,7 +2,7 @@
 
 mod package;
 
-use crate::support::commands::{foxy, records};
+use crate::support::commands::{foxy, measure, records};
 use serde_json::Value;
 use std::path::Path;
 
@@ -57,13 +57,10 @@ fn merged_parts_equal_a_run_of_one_worker_exactly() {
     let mut merge = vec!["--fleet", "--merge"];
     merge.extend(files.iter().map(String::as_str));
     assert_eq!(measures(folder.path(), &merge), whole);
-    let found = |name: &str, subject: &str| {
-        let found = whole.iter().find(|one| one["name"] == name && one["subject"] == subject);
-        found.unwrap_or_else(|| panic!("no {name} of {subject}"))["value"].as_f64()
-    };
+    let found = |name: &str, subject: &str| measure(&whole, subject, name).expect(name);
     let hits = |placement: &str| found("hit_ratio", &format!("{placement}/20/webcosm@10%"));
     assert!(hits("owner") > hits("replicate"), "{whole:?}");
-    assert!(found("former_owner_hit_ratio", "owner/5/webcosm@10%") > Some(0.0), "{whole:?}");
+    assert!(found("former_owner_hit_ratio", "owner/5/webcosm@10%") > 0.0, "{whole:?}");
 }
 
 #[test]

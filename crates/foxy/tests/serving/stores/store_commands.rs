@@ -1,6 +1,6 @@
 //! Tests `foxy store bench`: its table, its records and its exit codes.
 
-use crate::support::commands::{self, foxy, records};
+use crate::support::commands::{self, foxy, measure, records};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -22,11 +22,8 @@ fn misses_are_compared_over_all_workloads_and_written_as_records() {
     assert!(out.contains("  dec, synthetic at 10 %, webcosm: 0."), "{out}");
     let records = records(&file);
     let of = |name: &str, subject: &str| {
-        let found =
-            records.iter().find(|record| record["name"] == name && record["subject"] == subject);
-        found
-            .and_then(|record| record["value"].as_f64())
-            .unwrap_or_else(|| panic!("no {name} of {subject}"))
+        let found = measure(&records, subject, name);
+        found.unwrap_or_else(|| panic!("no {name} of {subject}"))
     };
     assert!((of("misses_against_lru", "lru@5% of cdn, synthetic") - 1.0).abs() < 1e-9);
     assert!(of("misses_against_lru", "webcosm@5% of cdn, synthetic") < 0.95);
