@@ -1,5 +1,5 @@
-//! A progress line on stderr. On a terminal, it is redrawn at most four times per second. Elsewhere,
-//! it appears only if the command asks for lines, and then every ten seconds.
+//! A progress line on stderr. A terminal shows it anew at most four times per second. Elsewhere, it
+//! appears only if the command asks for lines, and then every ten seconds.
 
 use crate::terminal::{self, Level};
 use foxy_base::{Instant, clock};

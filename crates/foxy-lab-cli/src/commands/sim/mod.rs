@@ -130,8 +130,8 @@ fn caches() -> Vec<Arg> {
         several(
             "policy",
             "NAME",
-            "Replacement policies, or all; with --scheme, the policy of the disk cache [default: all; \
-             with --scheme lru]",
+            "Replacement policies, or all; with --scheme, the policy of the disk cache [default: \
+             all; with --scheme lru]",
         ),
         several(
             "cache-size",
