@@ -4,6 +4,7 @@
 
 use super::runner::PlaceFile;
 use super::saved::{Binding, BoundPlace, Mismatch, Saved};
+use foxy_base::Random;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -37,17 +38,18 @@ pub struct Continuation {
 impl StoredPlace {
     /// Compares the file with `now`, this node and its list of purges. If the file does not fit,
     /// replaces it by a file without a state. The caller must then let the list continue after the
-    /// returned number. Until the list does so, the file still does not fit.
+    /// returned number, which depends on `random`. Until the list does so, the file still does not
+    /// fit.
     ///
     /// # Errors
     /// Returns an error if the file does not fit and cannot be replaced.
-    pub fn check(&self, now: Binding) -> io::Result<Continuation> {
+    pub fn check(&self, now: Binding, random: &mut Random) -> io::Result<Continuation> {
         let found = self.newest().map(|place| place.binding);
         let mismatch = found.map(|binding| binding.mismatch(&now));
         if mismatch == Some(None) {
             return Ok(Continuation { latest: now.latest, forgotten: None });
         }
-        let binding = now.renewed(found.as_ref());
+        let binding = now.renewed(found.as_ref(), random.next_u64());
         // Both slots, so that a damaged slot does not bring the forgotten state back.
         for _ in 0..SLOTS {
             self.write(&BoundPlace { saved: None, binding })?;
@@ -118,7 +120,8 @@ mod tests {
     fn a_file_that_does_not_fit_loses_its_state() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = StoredPlace(Some(folder.path().to_owned()));
-        let check = |now| place.check(now).expect("checked");
+        let mut random = Random::new(1);
+        let mut check = |now| place.check(now, &mut random).expect("checked");
         let new = check(BINDING);
         assert!(new.latest > BINDING.latest && new.forgotten.is_none(), "{new:?}");
         for (now, forgotten) in [
@@ -138,6 +141,18 @@ mod tests {
             let continued = Binding { latest: second.latest, ..now };
             assert_eq!(check(continued).latest, second.latest);
         }
+    }
+
+    #[test]
+    fn an_old_list_without_a_file_never_gives_the_numbers_of_lost_purges_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = StoredPlace(Some(folder.path().to_owned()));
+        let mut random = Random::new(1);
+        let first = place.check(BINDING, &mut random).expect("checked");
+        std::fs::remove_file(folder.path().join(NAME)).expect("a file");
+        // An earlier copy of the list is back: the copy from before the first start.
+        let again = place.check(BINDING, &mut random).expect("checked");
+        assert!(first.latest.abs_diff(again.latest) > 1 << 32, "{first:?} {again:?}");
     }
 
     #[test]

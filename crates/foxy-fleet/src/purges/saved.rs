@@ -36,6 +36,9 @@ pub struct Binding {
 
 /// More purges than any node ever has between two starts.
 const MISSING_PURGES: u64 = 1 << 32;
+/// Number of low bits of a random number that a node that forgets its state adds to the number of
+/// its last purge.
+const RANDOM_BITS: u32 = 48;
 /// Largest number of a purge in a file that this node believes.
 const MAX_LATEST: u64 = 1 << 62;
 
@@ -84,10 +87,15 @@ impl Binding {
     /// number `latest`. If the list is an earlier copy, stored responses may have the numbers of
     /// purges that the list lacks. The order to validate everything then has a greater number than
     /// these responses, so that it covers them.
+    ///
+    /// The number depends on `random`, because the list may have continued like this before, and
+    /// that may be lost too. Then the same numbers must not be given again: they are in responses
+    /// that are older than the lost purges.
     #[must_use]
-    pub fn renewed(self, found: Option<&Self>) -> Self {
+    pub fn renewed(self, found: Option<&Self>, random: u64) -> Self {
         let known = found.map_or(0, |found| found.latest.min(MAX_LATEST));
-        Self { latest: self.latest.max(known).saturating_add(MISSING_PURGES), ..self }
+        let jump = MISSING_PURGES + (random >> (u64::BITS - RANDOM_BITS));
+        Self { latest: self.latest.max(known).saturating_add(jump), ..self }
     }
 }
 
@@ -194,10 +202,10 @@ mod tests {
             assert_eq!(saved.mismatch(&now), expected, "{now:?}");
         }
         let now = Binding::new("a", 5, 2);
-        let renewed = now.renewed(Some(&saved));
-        assert!(renewed.latest > now.renewed(None).latest, "above all numbers that are known");
+        let renewed = now.renewed(Some(&saved), 7 << 40);
+        assert!(renewed.latest > now.renewed(None, 7 << 40).latest, "above all known numbers");
         assert_eq!(renewed.mismatch(&now), Some(Mismatch::OlderList), "after a crash in between");
         let damaged = Binding { latest: u64::MAX, ..saved };
-        assert!(now.renewed(Some(&damaged)).latest <= MAX_LATEST + MISSING_PURGES);
+        assert!(now.renewed(Some(&damaged), u64::MAX).latest < u64::MAX / 2);
     }
 }

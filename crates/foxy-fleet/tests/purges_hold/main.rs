@@ -20,6 +20,8 @@ use world::World;
 pub enum Mutant {
     /// No fault.
     None,
+    /// Continues a list of purges always with the same numbers if it forgets its place.
+    JumpsAlike,
     /// Keeps its responses as they are after entries were lost.
     TrustsBrokenChains,
     /// Uses a place in the log that belongs to another member or to a newer list of purges.
@@ -81,6 +83,11 @@ fn a_member_that_saves_before_it_applies_is_noticed() {
 #[test]
 fn a_member_that_trusts_a_foreign_place_is_noticed() {
     assert!(is_noticed(TERMS, Mutant::TrustsAnyPlace));
+}
+
+#[test]
+fn a_member_that_gives_the_numbers_of_lost_purges_again_is_noticed() {
+    assert!(is_noticed(TERMS, Mutant::JumpsAlike));
 }
 
 /// Returns what a member at the position `after` reads.

@@ -124,7 +124,7 @@ impl Member {
             self.mutant == Mutant::TrustsAnyPlace || binding.mismatch(&now).is_none()
         };
         if !found.is_some_and(fits) {
-            let binding = now.renewed(found.as_ref());
+            let binding = now.renewed(found.as_ref(), self.jump(random));
             self.disk.place = Some(BoundPlace { saved: None, binding });
             self.disk.list.moment = binding.latest;
         }
@@ -132,6 +132,10 @@ impl Member {
         self.node = Some(Node::new(me, &self.names, self.terms, saved, random.next_u64()));
         self.step = None;
         self.life += 1;
+    }
+
+    fn jump(&self, random: &mut Random) -> u64 {
+        if self.mutant == Mutant::JumpsAlike { 0 } else { random.next_u64() }
     }
 
     /// Adds a member to the list, or takes it off.
@@ -169,6 +173,11 @@ impl Member {
     /// Puts the earlier copy of the list of purges back.
     pub fn put_back_list(&mut self) {
         self.disk.list = self.disk.backup.clone();
+    }
+
+    /// Loses the file with the place in the log.
+    pub fn lose_place(&mut self) {
+        self.disk.place = None;
     }
 
     /// Copies the file with the place in the log from another member.
@@ -218,7 +227,9 @@ impl Member {
         let list = &self.disk.list;
         let purged = list.purged.get(&object).copied().unwrap_or(0);
         let is_leased = self.clock(real) < node.lease_until();
-        (is_leased && kept.begun >= purged && kept.begun >= list.doubted).then_some(kept.version)
+        let is_known = kept.begun <= list.moment;
+        (is_leased && is_known && kept.begun >= purged && kept.begun >= list.doubted)
+            .then_some(kept.version)
     }
 
     /// Returns the number of the last purge, for a fetch that begins.
@@ -227,7 +238,8 @@ impl Member {
     }
 
     pub fn keep(&mut self, object: u128, version: u64, begun: u64) {
-        if self.disk.kept.get(&object).is_none_or(|kept| kept.begun <= begun) {
+        let is_older = |kept: &Kept| kept.begun <= begun || kept.begun > self.disk.list.moment;
+        if self.disk.kept.get(&object).is_none_or(is_older) {
             self.disk.kept.insert(object, Kept { version, begun });
         }
     }

@@ -235,20 +235,30 @@ impl World {
     }
 
     /// Sometimes puts an earlier copy of a member's list of purges back, or gives the member the
-    /// place of another member. Both at once can hide a purge, so it never does both before a start.
+    /// place of another member, or does both. Sometimes the place is lost, too.
     fn change_files(&mut self, number: usize) {
         let other = (number + 1) % MEMBERS;
         let members = self.members.get_disjoint_mut([number, other]);
         let [member, other] = members.expect("two members");
-        let change = self.random.below(10);
-        match change {
-            0 => member.put_back_list(),
-            1 => member.copy_place(other),
-            2..=5 => member.back_up_list(),
+        let what = match self.random.below(12) {
+            0 => "old list",
+            1 => "place of another",
+            2 => "old list, place of another",
+            3 => "old list, no place",
+            4..=7 => "copy of the list",
             _ => return,
+        };
+        match what {
+            "copy of the list" => member.back_up_list(),
+            "place of another" => member.copy_place(other),
+            _ => member.put_back_list(),
         }
-        let what = ["old list", "place of another", "copy of the list"];
-        let text = format!("{} gets: {}", member.name, what[change.min(2) as usize]);
+        match what {
+            "old list, place of another" => member.copy_place(other),
+            "old list, no place" => member.lose_place(),
+            _ => {}
+        }
+        let text = format!("{} gets: {what}", member.name);
         self.note(&text);
     }
 

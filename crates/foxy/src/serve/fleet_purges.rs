@@ -45,11 +45,12 @@ impl FleetPurges {
 
 /// Returns the number after which this node's list of purges continues. `era` is the random number
 /// of the list, and `latest` the number of its last purge. If the file of the fleet does not fit to
-/// the list, this node will validate every stored response.
+/// the list, this node will validate every stored response, and the number depends on `random`.
 pub fn continued(
     settings: &Settings,
     folder: Option<&Path>,
     (era, latest): (u64, u64),
+    random: &mut Random,
 ) -> Result<u64, Failure> {
     let fleet = &settings.fleet;
     let (Some(_), Some(node), Some(folder)) = (&fleet.engine, &fleet.node, folder) else {
@@ -57,7 +58,8 @@ pub fn continued(
     };
     let file = folder.join(NAME);
     let place = StoredPlace(Some(folder.to_owned()));
-    let checked = place.check(Binding::new(node.as_str(), era, latest)).map_err(|error| {
+    let now = Binding::new(node.as_str(), era, latest);
+    let checked = place.check(now, random).map_err(|error| {
         let file = file.display();
         Failure::Unusable(format!(
             "cannot replace {file}, which does not fit the purge list: {error}; remove the file"

@@ -351,7 +351,7 @@ impl OpenStores {
         let selection = Selection::named(settings.disk.store_selection);
         let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
         let home = stores.first().map(|store| store.facts.folder.as_path());
-        let continued = |list| fleet_purges::continued(settings, home, list);
+        let continued = |list| fleet_purges::continued(settings, home, list, random);
         let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh, continued)?;
         for store in stores.iter().filter(|_| lists.has_forgotten) {
             if store.beginning().is_some_and(Beginning::may_hold_something) {

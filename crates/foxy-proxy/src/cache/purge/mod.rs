@@ -135,10 +135,11 @@ impl PurgeBook {
 
     fn judge_by_purges(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
-        if stored.begun.era != self.era {
+        // A number that this list never gave comes from a list that was lost.
+        if stored.begun.era != self.era || stored.begun.moment > latest {
             return Verdict::Gone;
         }
-        if stored.begun.moment >= latest || stored.cleared.0.load(Ordering::Relaxed) >= latest {
+        if stored.begun.moment == latest || stored.cleared.0.load(Ordering::Relaxed) >= latest {
             return Verdict::Untouched;
         }
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -387,6 +388,8 @@ mod tests {
         assert_eq!(book.judge(&stored(Stamp { era: 8, moment: 9 })), Verdict::Gone);
         assert_eq!(book.judge(&stored(Stamp::default())), Verdict::Gone);
         assert_eq!(book.judge(&stored(Stamp { era: 7, moment: 3 })), Verdict::Untouched);
+        let unknown = Stamp { era: 7, moment: 4 };
+        assert_eq!(book.judge(&stored(unknown)), Verdict::Gone, "after a purge that was lost");
     }
 
     #[test]
