@@ -240,25 +240,21 @@ impl World {
         let other = (number + 1) % MEMBERS;
         let members = self.members.get_disjoint_mut([number, other]);
         let [member, other] = members.expect("two members");
-        let what = match self.random.below(12) {
-            0 => "old list",
-            1 => "place of another",
-            2 => "old list, place of another",
-            3 => "old list, no place",
-            4..=7 => "copy of the list",
+        let change = self.random.below(12);
+        match change {
+            0 | 2 | 3 => member.put_back_list(),
+            1 => {}
+            4..=7 => member.back_up_list(),
             _ => return,
-        };
-        match what {
-            "copy of the list" => member.back_up_list(),
-            "place of another" => member.copy_place(other),
-            _ => member.put_back_list(),
         }
-        match what {
-            "old list, place of another" => member.copy_place(other),
-            "old list, no place" => member.lose_place(),
+        match change {
+            1 | 2 => member.copy_place(other),
+            3 => member.lose_place(),
             _ => {}
         }
-        let text = format!("{} gets: {what}", member.name);
+        let both = "old list, place of another";
+        let what = ["old list", "place of another", both, "old list, no place", "copy of the list"];
+        let text = format!("{} gets: {}", member.name, what[change.min(4) as usize]);
         self.note(&text);
     }
 
