@@ -8,7 +8,7 @@ use crate::cold::remote::{Remote, StoreAddress};
 use crate::cold::state::{Offered, TierState};
 use crate::cold::worker;
 use foxy_base::clock;
-use foxy_proxy::cache::cold::{ColdReply, ColdStore, EarlierPurges, Key, Record};
+use foxy_proxy::cache::cold::{ColdReply, ColdStore, EarlierPurges, Key, OfferEnd, Record};
 use foxy_proxy::cache::purge::Purges;
 use foxy_proxy::core::outcome::ColdMiss;
 use std::sync::Arc;
@@ -125,23 +125,28 @@ struct TierStore {
 }
 
 impl ColdStore for TierStore {
-    fn offer(&self, key: Key, record: Record) {
+    fn offer(&self, key: Key, record: Record) -> OfferEnd {
         let state = &self.state;
+        let refused = |why, end| {
+            state.figures.refuse(why);
+            end
+        };
         if state.offered_bytes.load(Ordering::Relaxed) + record.len() > MAX_OFFERED_BYTES {
-            return state.figures.refuse(RefusedReason::Busy);
+            return refused(RefusedReason::Busy, OfferEnd::NoRoom);
         }
         let order = match state.index().offer(key, clock::wall()) {
             Ok(order) => order,
-            Err(Refused::Known) => return state.figures.refuse(RefusedReason::Known),
-            Err(Refused::Full) => return state.figures.refuse(RefusedReason::Full),
+            Err(Refused::Known) => return refused(RefusedReason::Known, OfferEnd::Settled),
+            Err(Refused::Full) => return refused(RefusedReason::Full, OfferEnd::NoRoom),
         };
         let bytes = record.len();
         state.offered_bytes.fetch_add(bytes, Ordering::Relaxed);
         if self.offers.try_send(Offered { key, order, record }).is_err() {
             state.offered_bytes.fetch_sub(bytes, Ordering::Relaxed);
             state.index().withdraw(key, order);
-            state.figures.refuse(RefusedReason::Busy);
+            return refused(RefusedReason::Busy, OfferEnd::NoRoom);
         }
+        OfferEnd::Settled
     }
 
     fn remove(&self, key: Key) {

@@ -21,6 +21,15 @@ use tokio::time::timeout;
 
 pub use foxy_store::{Key, KeyMap, Record};
 
+/// The result of an offer to the cold tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferEnd {
+    /// The cold tier has the record, or will never take it.
+    Settled,
+    /// The cold tier has no room now, but may take the record later.
+    NoRoom,
+}
+
 /// Callback that receives a record of the cold tier. It may be called on any thread.
 pub type ColdReply = Box<dyn FnOnce(Result<ColdRecord, ColdMiss>) + Send>;
 
@@ -36,7 +45,7 @@ pub struct ColdRecord {
 /// The cold tier. The methods return without waiting.
 pub trait ColdStore: Send + Sync {
     /// Offers a record. The cold tier may refuse it.
-    fn offer(&self, key: Key, record: Record);
+    fn offer(&self, key: Key, record: Record) -> OfferEnd;
     /// Removes a record, because a newer response replaces it or the response was removed.
     fn remove(&self, key: Key);
     /// Whether a read may find a record under this key.
@@ -90,13 +99,13 @@ impl Cache {
         self.cold.is_some()
     }
 
-    /// Offers a response to the cold tier after its first hit. Does nothing if a newer response may
-    /// exist.
+    /// Offers a response to the cold tier after its first hit. If the cold tier has no room, offers
+    /// the response again after later hits. Does nothing if a newer response may exist.
     pub(crate) fn offer(&self, base: &CacheKey, stored: &Arc<Stored>) {
         let Some(cold) = &self.cold else { return };
         let StoredBody::Whole(body) = &stored.body else { return };
         let is_worth_it = body.len() <= MAX_BODY_BYTES && stored.lifetime >= MIN_LIFETIME_SECONDS;
-        if !stored.offered.is_first() || !is_worth_it {
+        if !stored.offered.is_due() || !is_worth_it {
             return;
         }
         let key = CacheKey::new(stored.key.clone());
@@ -114,12 +123,15 @@ impl Cache {
         if !matches!(newest, Some(Cached::Response(newest)) if Arc::ptr_eq(&newest, stored)) {
             return;
         }
-        if let Some(list) = list.filter(|_| !cold.store.has(base.hash)) {
+        let list = list.filter(|_| !cold.store.has(base.hash)).map(|list| {
             let record = Record { head: encode_varies(base, &list), body: Bytes::new() };
-            cold.store.offer(base.hash, record);
-        }
+            cold.store.offer(base.hash, record)
+        });
         let record = Record { head: encode_response(stored), body: body.clone() };
-        cold.store.offer(key.hash, record);
+        let ends = [list.unwrap_or(OfferEnd::Settled), cold.store.offer(key.hash, record)];
+        if !ends.contains(&OfferEnd::NoRoom) {
+            stored.offered.settle();
+        }
     }
 
     /// Offers a response that was just stored, if its URL contains the digest of its content.
@@ -211,7 +223,7 @@ impl Cache {
             Verdict::Stale { since } => stored.stale_since(since, clock::steady()),
             Verdict::Untouched => {
                 let stored = Arc::new(stored.begun(watch.epoch.begun));
-                stored.offered.is_first();
+                stored.offered.settle();
                 let target = Target::StoreFromCold;
                 self.add_to(target, (base, &placement), &stored, watch.found(), counters);
                 return Ok(Found::Response(stored, key));
@@ -228,7 +240,9 @@ impl Cache {
             return self.purges.judge(stored);
         }
         let judge = |list: EarlierPurges| {
-            let moment = if list.book.era() == era { moment } else { list.moment };
+            // The other node may have purged since its list was read.
+            let known = moment.min(list.book.latest());
+            let moment = if list.book.era() == era { known } else { list.moment };
             let begun = Stamp { era: list.book.era(), moment };
             list.book.judge(&stored.clone().begun(begun))
         };
@@ -274,6 +288,64 @@ fn is_named_by_digest(url: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::memory::MemoryTier;
+    use crate::cache::purge::Purges;
+    use foxy_base::WallTime;
+    use foxy_http::ResponseHead;
+    use foxy_rules::{Policy, StoredTimes};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A cold tier that refuses a number of offers, because it has no room.
+    struct CrowdedTier {
+        refusals: AtomicU32,
+        offers: AtomicU32,
+    }
+
+    impl ColdStore for CrowdedTier {
+        fn offer(&self, _: Key, _: Record) -> OfferEnd {
+            let number = self.offers.fetch_add(1, Ordering::Relaxed);
+            let has_room = number >= self.refusals.load(Ordering::Relaxed);
+            if has_room { OfferEnd::Settled } else { OfferEnd::NoRoom }
+        }
+
+        fn remove(&self, _: Key) {}
+
+        fn has(&self, _: Key) -> bool {
+            false
+        }
+
+        fn get(&self, _: Key, _: ColdReply) {}
+
+        fn purges_of(&self, _: u64) -> Vec<EarlierPurges> {
+            Vec::new()
+        }
+
+        fn patience(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn a_hot_response_is_offered_again_when_the_cold_tier_had_no_room() {
+        for (refusals, offers) in [(0, 1), (2, 3), (u32::MAX, 8)] {
+            let refusals = AtomicU32::new(refusals);
+            let tier = Arc::new(CrowdedTier { refusals, offers: AtomicU32::new(0) });
+            let store = Arc::clone(&tier) as _;
+            let cold = Some(ColdTier { store, policies: Policies::default() });
+            let book = Arc::clone(&Purges::in_memory().book);
+            let memory = MemoryTier::new(1 << 20);
+            let cache = Cache::new(memory, (1 << 20, 1 << 20), None, book, cold, 1);
+            let url = CacheKey::new("http://a.test/");
+            let times = StoredTimes { received: WallTime(0), initial_age: 0 };
+            let (head, body) = (ResponseHead::new(200), StoredBody::Whole(Bytes::new()));
+            let policy = Policy::default();
+            let stored = Stored::new(url.text.clone(), &head, policy, times, 0, body);
+            let stored = Arc::new(Stored { lifetime: MIN_LIFETIME_SECONDS, ..stored });
+            cache.memory.put(url.hash, Cached::Response(Arc::clone(&stored)));
+            (0..200).for_each(|_| cache.offer(&url, &stored));
+            assert_eq!(tier.offers.load(Ordering::Relaxed), offers, "no offers without end");
+        }
+    }
 
     #[test]
     fn a_digest_in_a_url_names_its_content() {

@@ -259,7 +259,7 @@ impl Cache {
         source: WriteSource<'_>,
         counters: &Arc<Counters>,
     ) {
-        stored.offered.is_first();
+        stored.offered.settle();
         self.add_to(Target::MemoryOnly, (base, placement), stored, source, counters);
     }
 

@@ -15,7 +15,7 @@ use foxy_store::Key;
 use foxy_store::settings::RECORD_BODY_LIMIT;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The suffix of the cache key under which partial content of a URL is stored.
 const PART_NAME: &[u8] = b"\npart";
@@ -107,20 +107,31 @@ pub struct Stored {
     pub offered: Offered,
 }
 
-/// Whether a response was offered to the cold tier, since the node read or fetched it.
+/// Whether a response was offered to the cold tier, since the node read or fetched it. Contains the
+/// number of hits before the offer was settled.
 #[derive(Debug, Default)]
-pub struct Offered(AtomicBool);
+pub struct Offered(AtomicU32);
+
+/// The number of hits of a response that must not be offered again.
+const SETTLED: u32 = u32::MAX;
 
 impl Offered {
-    /// Returns true at the first call.
-    pub fn is_first(&self) -> bool {
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+    /// Notes a hit. Returns true if the response must be offered now: at the first hit, and until
+    /// the offer is settled, at the second, fourth, eighth hit, and so on.
+    pub fn is_due(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != SETTLED
+            && (self.0.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two()
+    }
+
+    /// Notes that the response need not be offered again.
+    pub fn settle(&self) {
+        self.0.store(SETTLED, Ordering::Relaxed);
     }
 }
 
 impl Clone for Offered {
     fn clone(&self) -> Self {
-        Self(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+        Self(AtomicU32::new(self.0.load(Ordering::Relaxed)))
     }
 }
 
