@@ -3,7 +3,6 @@
 
 use crate::workspace;
 use std::io::{BufRead, BufReader, pipe};
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -13,6 +12,10 @@ const MAX_REPEATED: usize = 5;
 
 /// Interval at which a silent command is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(200);
+
+/// Beginning of the last line of a test program if one test ran and passed. A program whose tests
+/// all have other names than the wanted test also succeeds.
+const ONE_PASSED: &str = "test result: ok. 1 passed";
 
 /// Runs the tests of the workspace with the options `more` of `cargo test`.
 pub fn run(more: &[&str]) -> Result<String, String> {
@@ -31,7 +34,10 @@ pub fn run(more: &[&str]) -> Result<String, String> {
     for program in failures.programs {
         for test in &program.tests {
             println!("\n{test} failed beside other tests. Its second run, alone:");
-            if !run_and_read(program.alone(test), |_| ())? {
+            let mut has_run = false;
+            let has_passed =
+                run_and_read(program.alone(test), |line| has_run |= line.starts_with(ONE_PASSED))?;
+            if !(has_passed && has_run) {
                 return Err(format!("{test} failed beside other tests and alone"));
             }
         }
@@ -82,7 +88,7 @@ impl Program {
         let root = workspace::root();
         let folders = [root.join("crates").join(&self.package), root.join(&self.package)];
         let folder = folders.into_iter().find(|folder| folder.is_dir()).unwrap_or(root.clone());
-        let mut command = Command::new(root.join(PathBuf::from(&self.path)));
+        let mut command = Command::new(root.join(&self.path));
         command.args(["--exact", test]).current_dir(folder);
         command
     }
@@ -96,7 +102,9 @@ struct Failures {
     expected: Option<usize>,
     /// The path of the last program that started.
     running: String,
-    /// The names below the last line `failures:`.
+    /// The indented lines below the last line `failures:`.
+    indented: Vec<String>,
+    /// The failed tests of this program. Empty until the program's last line: it has not crashed.
     names: Vec<String>,
 }
 
@@ -104,11 +112,14 @@ impl Failures {
     fn read(&mut self, line: &str) {
         if let Some((_, path)) = line.trim_start().strip_prefix("Running ").and_then(in_brackets) {
             self.running = path.into();
+            self.indented.clear();
             self.names.clear();
         } else if line == "failures:" {
-            self.names.clear();
+            self.indented.clear();
+        } else if line.starts_with("test result: FAILED") {
+            self.names = std::mem::take(&mut self.indented);
         } else if let Some(name) = line.strip_prefix("    ") {
-            self.names.push(name.into());
+            self.indented.push(name.into());
         } else if let Some(rest) = line.strip_prefix("error: test failed, to rerun pass `-p ") {
             let package = rest.split([' ', '`']).next().unwrap_or_default().into();
             let path = std::mem::take(&mut self.running);
@@ -185,6 +196,7 @@ error: test failed, to rerun pass `-p foxy --test tier`
     #[test]
     fn failures_without_names_are_not_run_again() {
         let crash = "     Running tests/x.rs (target/debug/deps/x-3)\n\
+            stack backtrace:\n    0: main\n\
             error: test failed, to rerun pass `-p foxy --test x`\n\
             error: 2 targets failed:\n";
         let doc =

@@ -24,11 +24,16 @@ pub enum Failure {
 impl Failure {
     /// Returns the exit code with which foxy must end.
     pub fn exit_code(&self) -> ExitCode {
+        self.code().into()
+    }
+
+    /// Returns the number of the exit code, for a thread that ends foxy.
+    pub const fn code(&self) -> u8 {
         match self {
-            Self::Missed(_) => ExitCode::from(1),
-            Self::Unusable(_) => ExitCode::from(2),
-            Self::Failed(_) => ExitCode::from(3),
-            Self::Ended(code) | Self::NotRun(_, code) => ExitCode::from(*code),
+            Self::Missed(_) => 1,
+            Self::Unusable(_) => 2,
+            Self::Failed(_) => 3,
+            Self::Ended(code) | Self::NotRun(_, code) => *code,
         }
     }
 }

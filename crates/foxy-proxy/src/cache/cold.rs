@@ -105,7 +105,7 @@ impl Cache {
         let Some(cold) = &self.cold else { return };
         let StoredBody::Whole(body) = &stored.body else { return };
         let is_worth_it = body.len() <= MAX_BODY_BYTES && stored.lifetime >= MIN_LIFETIME_SECONDS;
-        if !stored.offered.is_due() || !is_worth_it {
+        if !is_worth_it || !stored.offered.is_due() {
             return;
         }
         let key = CacheKey::new(stored.key.clone());

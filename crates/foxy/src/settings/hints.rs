@@ -7,9 +7,6 @@ use super::text::quoted;
 use foxy_cli::suggestion::nearest;
 use toml::de::DeValue;
 
-/// Keys of a `[[rule]]` that contain other keys.
-const PARTS: [&str; 2] = ["when", "then"];
-
 /// Returns the message for text that is not TOML. `text` is the text with the mistake.
 pub fn of_toml(message: &str, text: &str) -> String {
     let remedy = if text.contains(['“', '”', '„', '‘', '’']) {
@@ -53,7 +50,8 @@ pub fn of_table(message: &str) -> String {
     };
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     let part = KEYS.iter().find(|RuleKey(_, key, ..)| *key == name).map(|RuleKey(part, ..)| part);
-    let is_of_rule = known.contains(&"then") || is_key(known.first());
+    let is_rule_key = |first: &&str| KEYS.iter().any(|RuleKey(_, key, ..)| key == first);
+    let is_of_rule = known.contains(&"then") || known.first().is_some_and(is_rule_key);
     match (part, name) {
         (Some(RulePart::Condition), _) if is_of_rule => {
             format!("`{name}` belongs in `when` or `unless`: when = {{ {name} = … }}")
@@ -69,14 +67,6 @@ pub fn of_table(message: &str) -> String {
             None => format!("there is no key `{name}` here; the keys are {}", known.join(", ")),
         },
     }
-}
-
-fn is_key(name: Option<&&str>) -> bool {
-    KEYS.iter().any(|RuleKey(_, key, ..)| name == Some(key)) || name.is_some_and(is_part)
-}
-
-fn is_part(name: &&str) -> bool {
-    PARTS.contains(name)
 }
 
 /// Returns the value that the user probably means by a value of the wrong type, in TOML.

@@ -10,9 +10,6 @@ use foxy_report::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The exit code of a command that failed although its arguments were valid.
-const FAILED: i32 = 3;
-
 pub struct Stopping {
     /// Whether a signal came.
     pub stop: Arc<AtomicBool>,
@@ -26,8 +23,9 @@ pub fn at_signal(matches: &ArgMatches) -> Result<Stopping, Failure> {
     let (polls, matches) = (Arc::clone(&cleans_up), matches.clone());
     let stop = interrupted_then(move || {
         if !polls.load(Relaxed) {
-            terminal::report(Level::Error, &concluded(&matches).to_string());
-            std::process::exit(FAILED);
+            let failure = concluded(&matches);
+            terminal::report(Level::Error, &failure.to_string());
+            std::process::exit(failure.code().into());
         }
     })?;
     Ok(Stopping { stop, cleans_up })

@@ -169,7 +169,7 @@ impl Layout for Classes {
         let Some(class) = self.classes.get_mut(&size).filter(|class| class.file == file) else {
             return;
         };
-        let room = (self.budget.free()) / size;
+        let room = self.budget.free() / size;
         let more = slots.div_ceil(u64::from(size)).saturating_sub(u64::from(class.places));
         let more = u32::try_from(more).unwrap_or(u32::MAX).min(room);
         self.budget.take(more * size);

@@ -22,6 +22,12 @@ pub fn literal(c: char) -> String {
     }
 }
 
+/// Returns the regular expression that matches only the text `text`.
+pub fn literal_expression(text: &str) -> String {
+    let escape = |c: char| if c.is_ascii_punctuation() { format!("\\{c}") } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
 /// Splits an expression at each `|` that stands outside of groups and classes. `escapes` tells
 /// whether a backslash in a class escapes the next character, as in PCRE but not in POSIX. Returns
 /// `None` if a group or class is not closed.

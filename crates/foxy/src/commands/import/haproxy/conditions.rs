@@ -1,8 +1,7 @@
 //! Converts the conditions of HAProxy to conditions of foxy's rules. HAProxy's forms are named
 //! lists (`acl`), anonymous lists in braces, `if`, `unless`, `or` and `!`.
 
-use super::super::condition_text::{case_mark, escaped};
-use super::super::squid::regex;
+use super::super::condition_text::{case_mark, escaped, literal_expression};
 use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::lines::HaproxyLine;
 use std::collections::HashMap;
@@ -189,7 +188,7 @@ fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
     let all =
         |convert: &dyn Fn(&str) -> String| values.iter().map(|value| convert(value)).collect();
     let host = |start: &str, text: &str| {
-        format!("^[a-z]+://{start}{}", regex::escaped(&text.to_ascii_lowercase()))
+        format!("^[a-z]+://{start}{}", literal_expression(&text.to_ascii_lowercase()))
     };
     let field = sample.argument.as_str();
     let header = |start: &str, text: &str, end: &str| {

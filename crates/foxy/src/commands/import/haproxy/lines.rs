@@ -53,7 +53,10 @@ impl HaproxyLine {
 
     /// Replaces each `-f FILE` of a condition by the values in the file, one in each line.
     pub fn read_lists(&mut self, files: &OriginalFiles) {
-        while let Some(at) = self.words.iter().position(|word| word == "-f") {
+        // A value in a file may be `-f` too, and names no file.
+        let lists = self.words.iter().filter(|word| *word == "-f").count();
+        for _ in 0..lists {
+            let Some(at) = self.words.iter().position(|word| word == "-f") else { return };
             let path = self.words.get(at + 1).cloned().unwrap_or_default();
             let Ok(found) = files.read(&path, "/etc/haproxy/") else { return };
             let lines = found.iter().flat_map(|(_, content)| content.lines()).map(str::trim);

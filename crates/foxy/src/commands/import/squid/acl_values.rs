@@ -1,6 +1,7 @@
 //! Converts the values of Squid's ACLs to conditions of foxy's rules, separately for each type of
 //! ACL.
 
+use super::super::condition_text::literal_expression;
 use super::super::terms::{Facets, TermFlaw};
 use super::acl::networks;
 use super::regex;
@@ -130,8 +131,8 @@ pub fn users<'w>(
     let mut expressed = Expressed::default();
     let mut users = Vec::new();
     for word in words {
-        let escaped = || format!("^{}$", regex::escaped(&word.text));
-        let posix = if kind == "proxy_auth" { escaped() } else { word.text.clone() };
+        let literal = || format!("^{}$", literal_expression(&word.text));
+        let posix = if kind == "proxy_auth" { literal() } else { word.text.clone() };
         match regex::field_pattern(&posix, word.ignore_case) {
             Some(pattern) => users.push(pattern),
             None => expressed.lost.push(TermFlaw::NoEquivalent {

@@ -15,7 +15,7 @@ mod network;
 mod peer_choice;
 mod peers;
 mod refresh;
-pub mod regex;
+mod regex;
 #[cfg(test)]
 mod tests;
 mod values;

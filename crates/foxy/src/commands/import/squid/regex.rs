@@ -1,7 +1,9 @@
 //! Translates Squid's regular expressions (POSIX, extended) into foxy's syntax of regular
 //! expressions.
 
-use super::super::condition_text::{SITE, branches, case_mark, first_literal, literal};
+use super::super::condition_text::{
+    SITE, branches, case_mark, first_literal, literal, literal_expression,
+};
 use foxy_rules::operator::UrlPattern;
 use std::fmt;
 use std::iter::Peekable;
@@ -85,7 +87,7 @@ pub fn host_regex(posix: &str, ignore_case: bool) -> Option<String> {
     let text = plain_text(text)?;
     let is_part = text.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c));
     let mark = case_mark(ignore_case);
-    is_part.then(|| format!("{mark}^(?:[a-z]+://)?{start}{}{end}", escaped(&text)))
+    is_part.then(|| format!("{mark}^(?:[a-z]+://)?{start}{}{end}", literal_expression(&text)))
 }
 
 /// Translates an expression for a header field into a pattern of a rule. Returns `None` unless the
@@ -116,12 +118,6 @@ fn plain_text(posix: &str) -> Option<String> {
         });
     }
     Some(out)
-}
-
-/// Returns an expression that matches the literal `text`.
-pub fn escaped(text: &str) -> String {
-    let escape = |c: char| if c.is_ascii_punctuation() { format!("\\{c}") } else { c.to_string() };
-    text.chars().map(escape).collect()
 }
 
 fn translated(posix: &str) -> Result<String, RegexFlaw> {
