@@ -50,9 +50,10 @@ const fn full() -> f64 {
     1.0
 }
 
-/// One measured value with its 95 % interval.
+/// One measured value with its 95 % interval. Without an interval, `low` and `high` equal `value`
+/// here, and are `null` in a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "WrittenMeasure")]
+#[serde(from = "WrittenMeasure", into = "WrittenMeasure")]
 pub struct Measure {
     /// Name of the measure, such as `requests_per_second`.
     pub name: String,
@@ -69,15 +70,13 @@ pub struct Measure {
     /// Number of runs that the value is a mean of.
     pub repeats: u32,
     /// Workload, if the run has several workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Number of the repeat, from 1; `None` for the summary of all repeats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
 }
 
 /// A measure as a record has it. Scripts leave out the unit, and the interval of a single run.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct WrittenMeasure {
     name: String,
     subject: String,
@@ -88,7 +87,9 @@ struct WrittenMeasure {
     high: Option<f64>,
     #[serde(default)]
     repeats: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
     workload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<u32>,
 }
 
@@ -102,7 +103,21 @@ impl From<WrittenMeasure> for Measure {
     }
 }
 
+impl From<Measure> for WrittenMeasure {
+    fn from(measure: Measure) -> Self {
+        let (low, high) = measure.interval().unzip();
+        let Measure { name, subject, value, unit, repeats, workload, repeat, .. } = measure;
+        Self { name, subject, value, unit, low, high, repeats, workload, repeat }
+    }
+}
+
 impl Measure {
+    /// Returns the ends of the interval, or `None` if the measure has no interval. Equal values in
+    /// all repeats also have none.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        (self.low < self.high).then_some((self.low, self.high))
+    }
+
     /// Returns whether a value of this measure can lie below 0, because it is a difference.
     fn is_signed(&self) -> bool {
         let name = &self.name;
@@ -317,6 +332,17 @@ mod tests {
         let old = format!(r#"{old}"low":-45.8,"high":55.8}}"#);
         let Record::Measure(old) = serde_json::from_str(&old).expect("a record") else { panic!() };
         assert_eq!((old.low, old.high), (0.0, 55.8));
+    }
+
+    #[test]
+    fn a_measure_without_an_interval_has_null_ends_in_a_record() {
+        let text = |measure| serde_json::to_string(&Record::Measure(measure)).expect("JSON");
+        let once = text(Measure::once("hit_ratio", "foxy", 0.5, "share"));
+        assert!(once.contains(r#""unit":"share","low":null,"high":null,"repeats":1}"#), "{once}");
+        let wide = text(Measure::of("hit_ratio", "foxy", &[0.5, 0.5, 0.8], "share"));
+        assert!(wide.contains(r#""low":0."#) && !wide.contains("null"), "{wide}");
+        let equal = text(Measure::of("errors", "foxy", &[0.0, 0.0], "requests"));
+        assert!(equal.contains(r#""low":null,"high":null,"repeats":2}"#), "{equal}");
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn a_page_of_records_shows_every_kind() {
         "<dd>Fri, 21 Nov 2025 08:22:40 GMT</dd>",
         "<dd>1/10</dd>",
         "<td>reproduced</td>",
-        "<td class=\"number\">12,345</td>",
+        "<td class=\"number\">12,345</td><td>–</td><td>–</td>",
         "<h2>Classes of requests</h2>",
         ">hit ratio over time</text>",
         ">Distribution of latency</text>",

@@ -104,13 +104,15 @@ impl Page {
         let mut table =
             Table::new(&["measure", "subject", "value", "low", "high", "unit", "repeats"]);
         for measure in measures {
-            let [value, low, high] = [measure.value, measure.low, measure.high].map(readable);
+            let (low, high) = measure.interval().unzip();
+            let end = |end: Option<f64>| end.map_or("–".into(), readable);
+            let [value, low, high] = [readable(measure.value), end(low), end(high)];
             let (name, subject, unit) =
                 (measure.name.clone(), measure.subject.clone(), measure.unit.clone());
             table.row(&[name, subject, value, low, high, unit, measure.repeats.to_string()]);
         }
         self.heading("Measures");
-        self.table("low and high are the ends of the 95 % interval", &table);
+        self.table("low and high are the ends of the 95 % interval, – without one", &table);
     }
 
     fn classes(&mut self, classes: &[&RequestClass]) {
