@@ -107,6 +107,11 @@ impl Value {
     fn has_interval(&self) -> bool {
         self.low < self.high
     }
+
+    /// Returns whether the interval goes from the lowest to the highest run.
+    fn is_range_of_runs(&self) -> bool {
+        Self::of_runs(&self.runs).is_some_and(|of| (of.low, of.high) == (self.low, self.high))
+    }
 }
 
 /// The meaning of the values and intervals in a chart.

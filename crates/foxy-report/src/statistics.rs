@@ -54,6 +54,14 @@ impl Summary {
         Some(Self { mean, median, low: mean - half, high: mean + half, count })
     }
 
+    /// Summarises the ratios of pairs: the first value of a pair divided by the second. Ignores
+    /// ratios that are not finite or not above 0. Returns `None` if no ratio remains.
+    pub fn of_pairs(pairs: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
+        let ratios = pairs.into_iter().map(|(upper, lower)| upper / lower);
+        let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect();
+        Self::of_ratios(&ratios)
+    }
+
     /// Summarises ratios: their geometric mean, with an interval that lies above 0. Returns `None`
     /// without ratios, or if a ratio is not above 0.
     pub fn of_ratios(ratios: &[f64]) -> Option<Self> {

@@ -38,7 +38,10 @@ pub(super) fn certainty(chart: &Chart, plot: &Plot) -> String {
     };
     let runs = runs(&chart.provenance, most_runs);
     match (chart.spread, with_interval, most_runs > 0) {
-        (Spread::Confidence, true, _) => format!("{what}: 95 % interval of {runs}"),
+        (Spread::Confidence, true, true) => {
+            format!("{what}: 95 % interval of {runs}, small dots: each")
+        }
+        (Spread::Confidence, true, false) => format!("{what}: 95 % interval of {runs}"),
         (Spread::Runs, _, true) if has_only_steps(plot) => {
             format!("line: median of {runs}, band: lowest to highest")
         }
@@ -116,6 +119,9 @@ mod tests {
         };
         let confidence = Spread::Confidence;
         check(confidence, 3, std::slice::from_ref(&wide), "whisker: 95 % interval of 3 runs");
+        let each = Value { runs: vec![0.5, 1.5], ..wide.clone() };
+        let text = "whisker: 95 % interval of 2 runs, small dots: each";
+        check(confidence, 2, &[each], text);
         check(Spread::Range, 2, &[wide], "bar: mean of 2 runs, whisker: lowest to highest");
         let text = "bar: median of 3 runs, small dots: each, whisker: lowest to highest";
         check(Spread::Runs, 9, &[runs], text);

@@ -2,6 +2,7 @@
 //! latency over load, and the setups of the proxies.
 
 use super::matrix::{self, MARKS, Matrix, faults, matrices};
+use super::summary::in_order_of_repeats;
 use super::words::verdicts_under;
 use super::{AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, workloads};
 use crate::chart::{
@@ -71,15 +72,19 @@ fn provenance(records: &[Record]) -> Provenance {
     Provenance { source: String::new(), place: Place::Measured, scale, quick, seeds }
 }
 
-fn value(measure: &Measure) -> Value {
-    Value::between(measure.value, measure.low, measure.high)
+/// Returns the summary of a measure, with the value of each repeat.
+fn value(records: &[Record], workload: &str, subject: &str, name: &str) -> Option<Value> {
+    let Measure { value, low, high, .. } = *result(records, workload, subject, name)?;
+    let runs = in_order_of_repeats(records, workload, subject, name);
+    let runs = if runs.len() > 1 { runs } else { Vec::new() };
+    Some(Value { runs, ..Value::between(value, low, high) })
 }
 
 fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Provenance) {
     let subjects = subjects(records, workload);
     let processor: Vec<Option<Value>> = subjects
         .iter()
-        .map(|subject| result(records, workload, subject, "cpu_us_per_request").map(value))
+        .map(|subject| value(records, workload, subject, "cpu_us_per_request"))
         .collect();
     if processor.iter().any(Option::is_some) {
         page.chart(&Chart {
@@ -181,7 +186,7 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
         {
             let at = |subject: &str| {
                 let point = |(rate, workload): &(f64, &str)| {
-                    result(records, workload, subject, measure).map(|found| (*rate, value(found)))
+                    Some((*rate, value(records, workload, subject, measure)?))
                 };
                 rates.iter().filter_map(point).collect()
             };

@@ -116,11 +116,25 @@ pub(super) fn ratio(
             .map(|measure| measure.value)
     };
     let own = repeats(records, workload, upper).filter(|measure| measure.name == name);
-    let ratios: Vec<f64> = own
-        .filter_map(|measure| Some(measure.value / value(lower, measure.repeat)?))
-        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
-        .collect();
-    Summary::of_ratios(&ratios)
+    Summary::of_pairs(
+        own.filter_map(|measure| Some((measure.value, value(lower, measure.repeat)?))),
+    )
+}
+
+/// Returns the values of the repeats 1 to n, in this order. Returns nothing if a repeat is missing
+/// or occurs twice. So the values of two proxies with equally many repeats are pairs.
+pub(super) fn in_order_of_repeats(
+    records: &[Record],
+    workload: &str,
+    subject: &str,
+    name: &str,
+) -> Vec<f64> {
+    let found = repeats(records, workload, subject).filter(|measure| measure.name == name);
+    let mut found: Vec<(u32, f64)> =
+        found.filter_map(|measure| Some((measure.repeat?, measure.value))).collect();
+    found.sort_by_key(|(repeat, _)| *repeat);
+    let is_whole = found.iter().map(|(repeat, _)| *repeat).eq(1..=found.len() as u32);
+    if is_whole { found.into_iter().map(|(_, value)| value).collect() } else { Vec::new() }
 }
 
 #[cfg(test)]

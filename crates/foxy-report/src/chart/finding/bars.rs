@@ -4,7 +4,7 @@
 
 use super::super::Bars;
 use super::{
-    Better, Chart, Item, Look, Value, better, first_line, overlap, quantity, ranking, ratio, times,
+    Better, Chart, Item, Look, Value, are_near, better, first_line, quantity, ranking, ratio, times,
 };
 use crate::number::significant;
 
@@ -58,7 +58,7 @@ fn beside_paper(groups: &[String], quoted: &Bars, ours: &Bars, unit: &str) -> St
         ),
         [nearest, .., farthest] => {
             let (near, far) = (times(&nearest.3, "the paper's"), times(&farthest.3, "the paper's"));
-            let same = pairs.iter().filter(|(_, quoted, ours, _)| overlap(quoted, ours)).count();
+            let same = pairs.iter().filter(|(_, quoted, ours, _)| are_near(quoted, ours)).count();
             let ranges = if same > 0 {
                 format!(" No clear difference from the paper: {same} of {}.", pairs.len())
             } else {
@@ -146,7 +146,7 @@ mod tests {
         let ours = bars("foxy", Look::Solid, &[(10.0, 10.0, 10.0), (105.0, 104.0, 106.0)]);
         assert_eq!(
             beside_paper(&groups, &quoted, &ours, "1/s"),
-            "foxy beside the paper: nearest BUDDY, 1.05 × the paper's (0.945 to 1.18); farthest \
+            "foxy beside the paper: nearest BUDDY, 1.05 × the paper's; farthest \
              SQUID, 0.5 × the paper's. No clear difference from the paper: 1 of 2."
         );
         assert_eq!(

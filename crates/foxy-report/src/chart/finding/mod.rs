@@ -6,6 +6,7 @@ mod lines;
 mod rank;
 
 use super::{Chart, Dots, Line, Look, Plot, Value};
+use crate::Summary;
 use crate::direction::Better;
 use crate::number::{readable, significant, trimmed};
 pub(super) use lines::{is_distribution, labels};
@@ -66,34 +67,90 @@ fn interval(value: &Value) -> String {
     }
 }
 
-/// Divides two values. The interval of the ratio contains each ratio of values in the two
-/// intervals. Returns `None` if a ratio would say nothing, because a value is not above 0.
+/// Divides two values. Prefers the ratio of their runs. Otherwise the ratio has an interval only if
+/// one of the values is exact. Two intervals alone do not tell how the values vary together.
+/// Returns `None` if a value is not above 0.
 fn ratio(upper: &Value, lower: &Value) -> Option<Value> {
     if upper.value <= 0.0 || lower.value <= 0.0 {
         return None;
     }
-    let high = if lower.low > 0.0 { upper.high / lower.low } else { f64::INFINITY };
-    Some(Value::between(upper.value / lower.value, upper.low.max(0.0) / lower.high, high))
+    let divided = || {
+        let value = upper.value / lower.value;
+        match (upper.has_interval(), lower.has_interval()) {
+            (true, false) => {
+                let low = upper.low.max(0.0) / lower.value;
+                Value::between(value, low, upper.high / lower.value)
+            }
+            (false, true) if lower.low > 0.0 => {
+                Value::between(value, upper.value / lower.high, upper.value / lower.low)
+            }
+            _ => Value::exact(value),
+        }
+    };
+    Some(ratio_of_runs(upper, lower).unwrap_or_else(divided))
+}
+
+/// Summarises the ratios of two values in each run. Runs at the same place in both values belong
+/// together, such as the runs with the same seed. The ratio is a median from lowest to highest if
+/// the values are, and else a mean with its 95 % interval, as in the table of a comparison. Returns
+/// `None` if the values do not have equally many runs.
+fn ratio_of_runs(upper: &Value, lower: &Value) -> Option<Value> {
+    let pairs = || upper.runs.iter().copied().zip(lower.runs.iter().copied());
+    if upper.runs.len() < 2 || upper.runs.len() != lower.runs.len() {
+        return None;
+    }
+    if upper.is_range_of_runs() && lower.is_range_of_runs() {
+        return Value::of_runs(&pairs().map(|(upper, lower)| upper / lower).collect::<Vec<_>>());
+    }
+    let Summary { mean, low, high, .. } = Summary::of_pairs(pairs())?;
+    Some(Value::between(mean, low, high))
 }
 
 /// Formats a ratio with its interval: `16.8 × foxy (15.4 to 18.9)`.
 fn times(ratio: &Value, base: &str) -> String {
-    let text = format!("{} × {base}", significant(ratio.value, 3));
-    let (low, high) = (significant(ratio.low, 3), significant(ratio.high, 3));
-    match (ratio.has_interval(), ratio.high.is_finite()) {
-        (false, _) => text,
-        (true, true) => format!("{text} ({low} to {high})"),
-        (true, false) => format!("{text} (at least {low})"),
-    }
+    format!("{} × {base}{}", significant(ratio.value, 3), interval(ratio))
 }
 
-/// Returns whether the intervals of two values overlap, so that the chart shows no clear
-/// difference.
-fn overlap(one: &Value, other: &Value) -> bool {
-    one.low <= other.high && other.low <= one.high
+/// Returns whether the chart shows no clear difference between two values. If both have runs, the
+/// interval of the ratio then contains 1. Otherwise the intervals of the values overlap.
+fn are_near(one: &Value, other: &Value) -> bool {
+    match ratio_of_runs(one, other) {
+        Some(ratio) if ratio.has_interval() => ratio.low <= 1.0 && ratio.high >= 1.0,
+        _ => one.low <= other.high && other.low <= one.high,
+    }
 }
 
 /// Returns the part of a group's name that is not a remark.
 fn first_line(name: &str) -> &str {
     name.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runs_decide_the_ratio_and_not_the_ends_of_the_intervals() {
+        let of = |runs: &[f64]| {
+            let Summary { mean, low, high, .. } = Summary::of(runs).expect("runs");
+            Value { runs: runs.to_vec(), ..Value::between(mean, low, high) }
+        };
+        let (foxy, nginx) = (of(&[30.0, 60.0, 100.0]), of(&[10.0, 21.0, 30.0]));
+        let found = ratio(&foxy, &nginx).expect("values above 0");
+        let table = Summary::of_ratios(&[3.0, 60.0 / 21.0, 100.0 / 30.0]).expect("ratios");
+        assert_eq!((found.value, found.low, found.high), (table.mean, table.low, table.high));
+        assert!(!are_near(&foxy, &nginx), "the intervals overlap, but the ratios are clear");
+        let ends = |value: Value| Value { runs: Vec::new(), ..value };
+        let found = ratio(&ends(foxy.clone()), &ends(nginx)).expect("values above 0");
+        assert!(!found.has_interval(), "{found:?}");
+        let exact = ratio(&ends(foxy), &Value::exact(10.0)).expect("values above 0");
+        assert!(exact.low < 2.0 && exact.high > 12.0, "{exact:?}");
+    }
+
+    #[test]
+    fn a_range_of_runs_has_a_range_of_ratios() {
+        let of = |runs: &[f64]| Value::of_runs(runs).expect("runs");
+        let found = ratio(&of(&[20.0, 60.0, 40.0]), &of(&[10.0, 20.0, 8.0])).expect("above 0");
+        assert_eq!((found.value, found.low, found.high), (3.0, 2.0, 5.0));
+    }
 }
