@@ -65,6 +65,10 @@ fn a_page_of_records_shows_every_kind() {
     }
     assert_eq!(html.matches("<figure>").count(), 3, "the rows, and one chart for each name");
     assert!(!html.contains("left out"), "a latency of zero has its place");
+    let distribution = html.split("Distribution of latency</text>").nth(1).expect("a chart");
+    let line = distribution.split("fx-line fx-c0\" d=\"").nth(1).expect("a line");
+    let line = line.split('"').next().expect("a path");
+    assert_eq!((line.matches('L').count(), line.contains('H')), (2, false), "no steps: {line}");
 }
 
 #[test]

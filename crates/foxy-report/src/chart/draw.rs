@@ -114,7 +114,7 @@ fn upright_plot(sheet: &mut Sheet, chart: &Chart, plot: &Plot, up: Option<(f64, 
     let right = WIDTH - MARGIN - 8.0 - names.as_ref().map_or(0.0, |names| names.width);
     let area = Area { left, right, top, bottom: top + PLOT_HEIGHT };
     let mut across = Ticks::new(chart.x.spacing, across, 9, Ends::Exact);
-    if let Some(ticks) = ticks_at_points(plot) {
+    if let Some(ticks) = ticks_at_points(plot).filter(|_| !is_distribution(chart)) {
         across.ticks = ticks;
     }
     let x = Ruler::new(chart.x.spacing, across, area.left + 10.0, area.right - 10.0);

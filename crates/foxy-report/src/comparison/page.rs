@@ -105,7 +105,7 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
         });
     }
     let distributions =
-        lines(&subjects, Look::Steps, |subject| distribution(records, workload, subject));
+        lines(&subjects, Look::Solid, |subject| distribution(records, workload, subject));
     if !distributions.is_empty() {
         let title = format!("{workload}: distribution of latency");
         page.chart(&Chart::distribution(title, "latency", provenance.clone(), distributions));

@@ -59,7 +59,7 @@ fn distribution(subject: &str, runs: &[&[(f64, u64)]]) -> Line {
         Some((share, Value::of_runs(&times)?.value))
     };
     let points = shares_over_times(shares.filter_map(median));
-    Line { name: subject.into(), look: Look::Steps, points }
+    Line { name: subject.into(), look: Look::Solid, points }
 }
 
 /// The mean of a measure for each step of the fill. A step ends when another tenth of the cache

@@ -279,7 +279,7 @@ impl ReplayOutcome<'_> {
     fn distribution(&self, setup: &Setup) -> Chart {
         let line = |path: &foxy_lab::leap::PathReport| Line {
             name: path.name.clone(),
-            look: Look::Steps,
+            look: Look::Solid,
             points: shares_over_times(
                 path.latencies.quantiles().into_iter().map(|(share, time)| (share, time as f64)),
             ),
