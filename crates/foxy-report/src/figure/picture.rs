@@ -51,7 +51,7 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
             what(&first.unit),
             subject(first, has_quotes)
         ),
-        better: better(&first.unit),
+        better: if are_alike(rows) { better(&first.unit) } else { Better::Neither },
         provenance: Provenance {
             source: String::new(),
             place: first.place,
@@ -64,6 +64,18 @@ fn chart(rows: &[&FigureRow], quick: bool) -> Chart {
         y: Axis::linear("", ""),
         plot: Plot::Bars { groups: rows.iter().map(|row| group(row)).collect(), series },
     }
+}
+
+/// Returns whether the rows have values of one quantity, so that a lower value can be better than
+/// another. Means, medians and differences are different quantities. No difference is better than
+/// another, because each has a sign.
+fn are_alike(rows: &[&FigureRow]) -> bool {
+    let statistic = |row: &FigureRow| {
+        let last = row.row.rsplit(", ").next().unwrap_or_default().to_owned();
+        ["mean", "median"].contains(&last.as_str()).then_some(last)
+    };
+    let is_difference = rows.iter().any(|row| row.row.contains(" less "));
+    !is_difference && rows.iter().all(|row| statistic(row) == statistic(rows[0]))
 }
 
 /// Returns whether higher or lower values in a unit are better.
@@ -185,6 +197,17 @@ mod tests {
         assert_eq!(charts(&rows, false).len(), 3);
         let alone = FigureRow::of("001-fig8", "requests that move the arm", "%", &[5.0]);
         assert_eq!(charts(&[alone], false).len(), 0);
+    }
+
+    #[test]
+    fn means_medians_and_differences_are_not_ranked() {
+        let better = |names: &[&str]| {
+            let row = |name: &&str| FigureRow::of("002-table2", name, "ms", &[1.0, 2.0]).judged();
+            charts(&names.iter().map(row).collect::<Vec<_>>(), false)[0].better
+        };
+        assert_eq!(better(&["PT proxy direct, mean", "PT proxy tested, mean"]), Better::Lower);
+        assert_eq!(better(&["PT proxy direct, mean", "PT proxy tested, median"]), Better::Neither);
+        assert_eq!(better(&["second less first, mean"]), Better::Neither);
     }
 
     #[test]
