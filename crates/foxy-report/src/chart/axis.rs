@@ -125,7 +125,7 @@ impl Ruler {
         let (mut end, mut labels) = (f64::NEG_INFINITY, Vec::new());
         for tick in &self.ticks {
             let (middle, half) = (self.at(tick.value), width_of(&tick.label, size) / 2.0);
-            let is_labelled = middle - half > end + 4.0;
+            let is_labelled = middle - half > end + 10.0;
             if is_labelled {
                 end = middle + half;
             }

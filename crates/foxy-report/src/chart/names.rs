@@ -4,14 +4,14 @@
 use super::axis::Ruler;
 use super::finding::{is_distribution, labels};
 use super::sheet::colours;
-use super::svg::{Anchor, Svg, width_of};
+use super::svg::{Anchor, BOLD, Svg, width_of};
 use super::{Chart, Line, Look, Plot};
 
 const SIZE: f64 = 12.0;
 /// Height of a name.
 const TALL: f64 = 14.0;
 /// Width in pixels beyond which a name stands only in the legend.
-const MAX_WIDTH: f64 = 230.0;
+const MAX_WIDTH: f64 = 260.0;
 /// Number of lines beyond which a chart has names only in the legend.
 const MAX_LINES: usize = 16;
 /// Width of the thin line from the end of a line to its name.
@@ -40,7 +40,7 @@ pub(super) fn end_names(chart: &Chart, plot: &Plot) -> Option<EndNames> {
             line.look != Look::Quoted && !line.points.is_empty()
         })
         .collect();
-    let width = found.iter().map(|(_, name)| width_of(name, SIZE)).fold(0.0, f64::max);
+    let width = found.iter().map(|(_, name)| width_of(name, SIZE * BOLD)).fold(0.0, f64::max);
     let is_small = (1..=MAX_LINES).contains(&found.len()) && width <= MAX_WIDTH;
     is_small.then_some(EndNames { width: width + LEADER, lines: found })
 }

@@ -2,7 +2,7 @@
 //! readers (after Okabe and Ito). Shapes of marks and dashed lines also distinguish the series.
 
 use super::Look;
-use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
+use super::svg::{Anchor, BOLD, Svg, at, escape, width_of, wrapped};
 
 pub(super) const WIDTH: f64 = 760.0;
 pub(super) const MARGIN: f64 = 24.0;
@@ -46,7 +46,7 @@ impl Sheet {
         let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
         let label = texts.join(". ").replace('\n', " ");
         let mut sheet = Self { label, svg: Svg::default(), next: 34.0 };
-        for line in wrapped(title, 17.0, WIDTH - 2.0 * MARGIN) {
+        for line in wrapped(title, 17.0 * BOLD, WIDTH - 2.0 * MARGIN) {
             sheet.svg.words("fx-title", (MARGIN, sheet.next), Anchor::Start, &line);
             sheet.next += 21.0;
         }
