@@ -6,6 +6,7 @@ mod bars;
 mod certainty;
 mod draw;
 mod finding;
+mod labels;
 pub mod map;
 mod marks;
 mod names;

@@ -33,7 +33,7 @@ figure{margin:1.2rem 0}figure>svg{display:block;max-width:100%;height:auto}
 caption{text-align:left;color:#6a6e76;padding-bottom:.35rem}
 th,td{padding:.28rem .8rem .28rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #dedcd4}
 th{font-weight:600;color:#454951;border-bottom-color:#a9abad}.number{text-align:right;white-space:nowrap}
-.wrong{color:#b3261e}.interval,.wrong{white-space:nowrap}
+.wrong{color:#b3261e}
 @media screen and (prefers-color-scheme:dark){body{background:#0f1114;color:#e4e6ea}dt,caption{color:#969ca6}
 th{color:#b9bec7;border-bottom-color:#5a5f68}td{border-bottom-color:#2a2d33}.wrong{color:#ff8a80}}
 details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-height:1.35}
@@ -169,7 +169,6 @@ impl Page {
                 let class = match (is_wrong, holds_numbers) {
                     (true, _) => " class=\"wrong\"",
                     (false, true) => " class=\"number\"",
-                    (false, false) if cell.ends_with(')') => " class=\"interval\"",
                     (false, false) => "",
                 };
                 self.body.push_str(&format!("<{tag}{class}>{cell}</{tag}>"));

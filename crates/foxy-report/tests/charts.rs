@@ -287,3 +287,26 @@ fn a_line_has_its_name_and_last_value_at_its_end() {
     let svg = chart(Plot::Lines(lines)).svg();
     assert!(svg.contains(">a, 2</text>") && svg.contains(">b, 3.5</text>"), "{svg}");
 }
+
+#[test]
+fn the_value_of_a_bar_below_zero_does_not_touch_the_names_of_groups() {
+    let bars = Bars {
+        name: "a".into(),
+        look: Look::Solid,
+        values: vec![Some(Value::exact(-3.0)), Some(Value::exact(0.066))],
+    };
+    let groups = vec!["second less first, median".into(), "other".into()];
+    let svg = chart(Plot::Bars { groups, series: vec![bars] }).svg();
+    let name = numbers(&svg, "class=\"fx-name\"", "x=")[0];
+    let value = numbers(&svg, "class=\"fx-value\"", "x=")[0];
+    assert!(value - name > 14.0, "the name ends at {name}, the value -3 at {value}");
+}
+
+#[test]
+fn a_long_value_at_the_end_of_a_bar_stays_inside_the_picture() {
+    let value = Some(Value::between(8_000_000.0, 7_000_000.0, 10_000_000.0));
+    let bars = Bars { name: "the paper".into(), look: Look::Quoted, values: vec![value] };
+    let svg = chart(Plot::Bars { groups: vec!["a".into()], series: vec![bars] }).svg();
+    let start = numbers(&svg, "class=\"fx-value\"", "x=")[0];
+    assert!(svg.contains(">7,000,000–10,000,000</text>") && start < 760.0 - 130.0, "{start}");
+}

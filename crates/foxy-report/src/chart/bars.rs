@@ -73,7 +73,8 @@ pub(super) fn lying_bars(
     let bottom = top + labels.iter().map(height).sum::<f64>() + 6.0;
     sheet.svg.words("fx-caption", (MARGIN, sheet.next + 14.0), Anchor::Start, &y.caption());
     let ticks = Ticks::new(x.spacing, range, 6, Ends::Nice);
-    let ruler = Ruler::new(x.spacing, ticks, left, WIDTH - MARGIN - 46.0);
+    let (before, after) = room(x.spacing, series);
+    let ruler = Ruler::new(x.spacing, ticks, left + before, WIDTH - MARGIN - after);
     for (tick, is_labelled) in ruler.labels(11.5) {
         let place = ruler.at(tick.value);
         sheet.svg.line("fx-grid", (place, top), (place, bottom));
@@ -112,6 +113,30 @@ pub(super) fn lying_bars(
     sheet.next = bottom + 42.0;
 }
 
+/// Returns the room for the values at the left ends of bars below zero, and at the right ends of
+/// all other bars.
+fn room(spacing: Spacing, series: &[Bars]) -> (f64, f64) {
+    let (mut before, mut after) = (0.0, 0.0);
+    for bars in series {
+        for value in bars.values.iter().flatten() {
+            let is_below = spacing == Spacing::Linear && value.value < 0.0;
+            let room = if is_below { &mut before } else { &mut after };
+            let words = value_words(value, bars.look == Look::Quoted);
+            *room = f64::max(*room, width_of(&words, 11.5) + 8.0);
+        }
+    }
+    (before, after)
+}
+
+/// Returns the text at the end of a bar: its value, or both ends of a range that a paper gives.
+fn value_words(value: &Value, is_quoted: bool) -> String {
+    if is_quoted && value.has_interval() {
+        format!("{}–{}", readable(value.low), readable(value.high))
+    } else {
+        readable(value.value)
+    }
+}
+
 /// The place and colour of a single bar.
 struct Bar<'a> {
     ruler: &'a Ruler,
@@ -123,16 +148,6 @@ struct Bar<'a> {
 }
 
 impl Bar<'_> {
-    /// Returns the text at the end of the bar: its value, or both ends of a range that a paper
-    /// gives.
-    fn words(&self, value: &Value) -> String {
-        if self.is_quoted && value.has_interval() {
-            format!("{}–{}", readable(value.low), readable(value.high))
-        } else {
-            readable(value.value)
-        }
-    }
-
     fn draw(&self, svg: &mut Svg, spacing: Spacing, value: &Value, words: &str) {
         let (ruler, colour) = (self.ruler, self.colour);
         let (base, end) = (ruler.base(), ruler.at(value.value));
@@ -158,6 +173,6 @@ impl Bar<'_> {
         } else {
             (high.max(end) + 8.0, Anchor::Start)
         };
-        svg.words("fx-value", (place, middle + 4.0), anchor, &self.words(value));
+        svg.words("fx-value", (place, middle + 4.0), anchor, &value_words(value, self.is_quoted));
     }
 }

@@ -1,8 +1,9 @@
 //! Draws the data of upright charts: lines with bands, points of papers, and dots, with tooltips.
 
 use super::axis::Ruler;
+use super::labels::Labels;
 use super::sheet::{colour, colours, mark};
-use super::svg::{Anchor, Svg, at, width_of};
+use super::svg::{Svg, at};
 use super::{Chart, Dots, Line, Look, Value};
 use crate::number::readable;
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
         if is_band && line.points.iter().any(|(_, value)| value.has_interval()) {
             let end = |of: fn(&Value) -> f64| {
                 let ends = line.points.iter().map(move |(right, value)| (*right, of(value)));
-                if line.look == Look::Steps { staircase(ends) } else { ends.collect() }
+                if line.look == Look::Steps { corners(ends) } else { ends.collect() }
             };
             let (upper, mut lower) = (end(|value| value.high), end(|value| value.low));
             lower.reverse();
@@ -68,20 +69,26 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
             );
             let class = if is_quoted { "fx-quote" } else { "fx-mark" };
             svg.tip(&format!("{class} {colour}"), &mark(number, place.0, place.1), &words);
-            if is_quoted && with_words {
-                let text = format!("{}, {}", line.name, quoted_text(value));
-                let is_near_the_end = place.0 > x.ends().1 - width_of(&text, 11.5);
-                let (offset, anchor) =
-                    if is_near_the_end { (-8.0, Anchor::End) } else { (8.0, Anchor::Start) };
-                let place = (place.0 + offset, place.1 - 7.0);
-                svg.words("fx-value fx-halo", place, anchor, &text);
-            }
+        }
+    }
+    if with_words {
+        values_of_papers(svg, lines, x, y);
+    }
+}
+
+/// Writes the values of a paper's points over all lines.
+fn values_of_papers(svg: &mut Svg, lines: &[Line], x: &Ruler, y: &Ruler) {
+    let mut labels = Labels::new(lines, x, y);
+    for line in lines.iter().filter(|line| line.look == Look::Quoted) {
+        for (right, value) in &line.points {
+            let text = format!("{}, {}", line.name, quoted_text(value));
+            labels.write(svg, (x.at(*right), y.at(value.value)), &text);
         }
     }
 }
 
 /// Returns the corners of a staircase: each value continues to the right until the next point.
-fn staircase(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+pub(super) fn corners(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::new();
     for (right, up) in points {
         corners.extend(corners.last().map(|&(_, before)| (right, before)));

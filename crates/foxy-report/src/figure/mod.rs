@@ -13,7 +13,7 @@ pub use quotes::QuoteKind;
 pub use verdict::{Verdict, judge_order, within};
 
 use crate::Summary;
-use crate::number::readable;
+use crate::number::{readable, significant};
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -158,7 +158,7 @@ impl FigureRow {
             self.ours.map_or_else(|| "–".into(), readable),
             spread,
             self.unit.clone(),
-            self.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+            self.ratio.map_or_else(String::new, ratio_text),
             self.verdict_text(),
             self.place.to_string(),
             scale_text(self.scale),
@@ -187,6 +187,11 @@ impl FigureRow {
         let conditions = self.conditions.iter().map(ToString::to_string);
         trace.into_iter().chain(note).chain(conditions).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Formats a ratio with two decimals, or a small ratio with two significant digits.
+fn ratio_text(ratio: f64) -> String {
+    if ratio < 0.1 { significant(ratio, 2) } else { format!("{ratio:.2}") }
 }
 
 const HEADS: [&str; 12] = [
@@ -329,6 +334,12 @@ mod tests {
         for place in [Place::Measured, Place::Simulated, Place::Quoted, Place::Derived] {
             assert_eq!(serde_json::to_string(&place).expect("text"), format!("\"{place}\""));
         }
+    }
+
+    #[test]
+    fn a_small_ratio_is_not_zero() {
+        let texts = [0.000_438, 0.994, 1.0, 12.345].map(ratio_text);
+        assert_eq!(texts, ["0.00044", "0.99", "1.00", "12.35"]);
     }
 
     #[test]
