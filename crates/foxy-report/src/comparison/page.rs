@@ -50,7 +50,7 @@ pub fn add(page: &mut Page, records: &[Record]) {
     }
     for workload in workloads(records) {
         page.heading(workload);
-        charts(page, records, workload, &provenance);
+        charts(page, records, workload, &repeated(records, workload, &provenance));
         page.table("means over the repeats, with 95 % intervals", &table(records, workload));
         for sentence in verdicts_under(records, workload) {
             page.paragraph(&sentence);
@@ -70,6 +70,13 @@ fn provenance(records: &[Record]) -> Provenance {
     let (scale, quick) = setup.map_or((1.0, false), |setup| (setup.scale, setup.quick));
     let seeds = super::measures(records).filter_map(|measure| measure.repeat).max().unwrap_or(1);
     Provenance { source: String::new(), place: Place::Measured, scale, quick, seeds }
+}
+
+/// Sets the number of seeds to the number of repeats of one workload.
+fn repeated(records: &[Record], workload: &str, provenance: &Provenance) -> Provenance {
+    let of = super::measures(records).filter(|one| one.workload.as_deref() == Some(workload));
+    let seeds = of.filter_map(|measure| measure.repeat).max().unwrap_or(1);
+    Provenance { seeds, ..provenance.clone() }
 }
 
 /// Returns the summary of a measure, with the value of each repeat.
@@ -230,6 +237,19 @@ mod tests {
         for from_outside in ["src=", "href=", "@import", "url("] {
             assert!(!html.contains(from_outside), "{from_outside}");
         }
+    }
+
+    #[test]
+    fn a_workload_with_one_repeat_counts_one_run_beside_workloads_with_more() {
+        let once = Measure::once("cpu_us_per_request", "foxy", 1.0, "us");
+        let once = Measure { workload: Some("large".into()), repeat: Some(1), ..once };
+        let mut all = records();
+        all.push(Record::Measure(once));
+        let (html, of_large) =
+            (page(&super::super::with_results(all)), "large: CPU time per request");
+        let chart = html.split(&format!(">{of_large}</text>")).nth(1).expect("a chart");
+        let subtitle = chart.split("</svg>").next().expect("an end");
+        assert!(subtitle.contains("single run, no interval"), "{subtitle}");
     }
 
     #[test]

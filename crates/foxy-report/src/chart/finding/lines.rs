@@ -18,6 +18,8 @@ pub(super) fn finding(chart: &Chart, lines: &[Line]) -> String {
         });
         let text = ranking(items.collect(), better, unit);
         if text.is_empty() { text } else { format!("Mean over the chart: {text}") }
+    } else if are_unlike(&ours) {
+        ours.iter().map(|line| change(chart, line)).collect::<Vec<_>>().join("\n")
     } else {
         of_ends(chart, &ours, better)
     };
@@ -27,6 +29,14 @@ pub(super) fn finding(chart: &Chart, lines: &[Line]) -> String {
 
 fn ours(lines: &[Line]) -> impl Iterator<Item = &Line> {
     lines.iter().filter(|line| line.look != Look::Quoted && !line.points.is_empty())
+}
+
+/// Returns whether some lines count bytes and others requests, such as two kinds of hit ratios. The
+/// finding then ranks no line.
+fn are_unlike(lines: &[&Line]) -> bool {
+    let counts_bytes = |line: &&&Line| line.name.contains("byte");
+    let count = lines.iter().filter(counts_bytes).count();
+    (1..lines.len()).contains(&count)
 }
 
 /// Returns whether the lines show the share of the values up to each value of the x axis.
@@ -274,6 +284,19 @@ mod tests {
         assert_eq!(
             found(Axis::linear("rate", "1/s"), &lines),
             "a: from 2/s at 1 clients to 3/s at 4 clients: 1.5 × as much."
+        );
+    }
+
+    #[test]
+    fn ratios_of_requests_and_of_bytes_are_not_ranked() {
+        let lines = [
+            line("hit ratio", Look::Solid, &[(8.0, 20.0), (96.0, 10.0)]),
+            line("byte hit ratio", Look::Solid, &[(8.0, 16.0), (96.0, 4.0)]),
+        ];
+        assert_eq!(
+            found(Axis::linear("hit ratio", "%"), &lines),
+            "hit ratio: from 20 % at 8 clients to 10 % at 96 clients: 0.5 × as much.\nbyte hit \
+             ratio: from 16 % at 8 clients to 4 % at 96 clients: 0.25 × as much."
         );
     }
 
