@@ -17,7 +17,7 @@ pub(super) fn parse(line: &str) -> Option<Transaction<'_>> {
     // A request with `only-if-cached` that foxy did not forward.
     let is_refused = (code, status) == ("TCP_MISS", 504) && way.ends_with("NONE");
     let outcome = if is_refused { "refused" } else { outcome };
-    let is_parent = way.contains("PARENT") || way.contains("SIBLING");
+    let is_parent = way.contains("PARENT") || way.contains("SIBLING") || way == "CARP";
     let transaction = Transaction {
         end: time::parse(time)?,
         elapsed: elapsed.parse::<u64>().ok()?.checked_mul(1000),

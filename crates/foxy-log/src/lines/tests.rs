@@ -19,6 +19,11 @@ fn a_squid_line() {
         ["192.168.0.224", "revalidated", "alice", "10.0.0.1", "text/html", "http://a.test/x"];
     assert_eq!(texts(&found, &names), expected);
     assert_eq!(found.host(), "a.test");
+    for way in ["FIRSTUP_PARENT", "SIBLING_HIT", "CARP"] {
+        let line = format!("1.5 1 10.0.0.7 TCP_MISS/200 411 GET http://a.test/ - {way}/10.0.0.2 -");
+        let found = parse(line.as_bytes()).expect("a line");
+        assert_eq!(found.text(Text::Parent), "10.0.0.2", "{line}");
+    }
     for (end, expected) in [("HIER_NONE/- -", "refused"), ("HIER_DIRECT/10.0.0.1 -", "miss")] {
         let line = format!("1.5 1 10.0.0.7 TCP_MISS/504 411 GET http://a.test/ - {end}");
         let found = parse(line.as_bytes()).expect("a line");

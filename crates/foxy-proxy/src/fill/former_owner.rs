@@ -76,7 +76,7 @@ impl FormerOwner {
         head.headers.remove_all(["cache-status", FIELD]);
         // This call fails if an earlier exchange of the flight (shared fetch) has already recorded
         // the server that answered.
-        let _ = flight.responder.set(self.0.responder());
+        let _ = flight.responder.set(self.0.responder().found_in_cache());
         let (length, times) = (known_length(length), Times::until_now(requested));
         Some((OriginHead { head, length, times }, self.0))
     }

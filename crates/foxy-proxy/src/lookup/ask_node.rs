@@ -306,8 +306,11 @@ async fn send(
     let Transaction { worker, wanted, .. } = *transaction;
     let NodeAnswer { mut exchange, mut head, length, told, times, is_second } = answer;
     let state = OwnersState::of(&head);
-    worker.counters.add(Counter::FleetHits, (state != OwnersState::Fetched).into());
-    transaction.sender.answered_by(exchange.responder());
+    let is_hit = state != OwnersState::Fetched;
+    worker.counters.add(Counter::FleetHits, is_hit.into());
+    let responder = exchange.responder();
+    let responder = if is_hit { responder.found_in_cache() } else { responder };
+    transaction.sender.answered_by(responder);
     strip_hop_by_hop(&mut head.headers);
     worker.add_via(head.version, &mut head.headers);
     if !wanted.options.head_only && head.status != 304 {

@@ -3,7 +3,7 @@
 use crate::core::metrics::request_metrics::RequestOutcome;
 use crate::core::metrics::trace_context::{TRACEPARENT, Traceparent};
 use crate::request::cache_status::CacheStatus;
-use crate::upstream::OriginTimes;
+use crate::upstream::{NodeSource, OriginTimes};
 use foxy_base::{Instant, WallTime};
 use foxy_http::Headers;
 use std::borrow::Cow;
@@ -41,8 +41,11 @@ pub struct AccessRecord<'a> {
     pub url: &'a [u8],
     /// The HTTP version of the request.
     pub version: &'a str,
-    /// Host and port of the parent proxy that answered. `None` if no parent proxy was used.
+    /// Host and port of the parent proxy or node of the fleet that answered. `None` if neither was
+    /// used.
     pub parent: Option<&'a str>,
+    /// The place where the node of the fleet found the response, if a node answered.
+    pub node: Option<NodeSource>,
     /// Name of the user who sent the request, if valid credentials prove it.
     pub user: Option<&'a str>,
     /// The name of the operator's origin that answered, and host and port of the server that

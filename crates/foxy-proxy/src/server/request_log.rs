@@ -11,7 +11,7 @@ use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
 use crate::request::sample::SampledAnswer;
-use crate::upstream::{GroupMember, Scheme};
+use crate::upstream::{GroupMember, Responder, Scheme, UpstreamSettings};
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
 use foxy_http::{Headers, RequestHead, TargetForm};
@@ -215,10 +215,8 @@ impl<'a> RequestLog<'a> {
         let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
         let (url, referer) = (without_credentials(url), referer.map(without_credentials));
-        let parents = self.worker.settings().upstream.parents.as_ref();
         let responder = self.progress.responder();
-        let parent = parents.zip(responder.parent);
-        let parent = parent.map(|(parents, number)| parents.parent(number).authority());
+        let parent = peer(self.worker, &responder);
         let server = responder.server.as_ref().and_then(GroupMember::names);
         let server = server.map(|(name, server)| (name, server.authority()));
         let (rules, user) = (self.progress.rules().borrow(), self.progress.user());
@@ -237,6 +235,7 @@ impl<'a> RequestLog<'a> {
             url: &url,
             version,
             parent: parent.as_deref(),
+            node: responder.node.map(|(_, source)| source),
             user: user.as_deref(),
             server: server.as_ref().map(|(name, server)| (*name, server.as_str())),
             rules: rules.names(),
@@ -248,6 +247,16 @@ impl<'a> RequestLog<'a> {
             origin: responder.times,
         });
     }
+}
+
+/// Returns host and port of the parent proxy or node of the fleet that answered.
+fn peer(worker: &Worker, responder: &Responder) -> Option<String> {
+    let UpstreamSettings { parents, fleet, .. } = &worker.settings().upstream;
+    if let (Some(parents), Some(number)) = (parents, responder.parent) {
+        return Some(parents.parent(number).authority());
+    }
+    let (number, _) = responder.node?;
+    fleet.as_ref()?.fleet.node(number).map(|node| node.authority())
 }
 
 impl Drop for RequestLog<'_> {

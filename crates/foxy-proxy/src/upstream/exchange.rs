@@ -15,7 +15,7 @@ use crate::upstream::origins::choice::Repeatable;
 use crate::upstream::origins::server::ServerFault;
 use crate::upstream::protocol_link::{Link, remove_forged_field};
 use crate::upstream::reach::{ReachOptions, Reached};
-use crate::upstream::route::{By, OriginTimes, Responder, Route};
+use crate::upstream::route::{By, NodeSource, OriginTimes, Responder, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
@@ -154,7 +154,8 @@ impl UpstreamExchange {
         let server = self.servers.as_ref().and_then(|servers| servers.chosen());
         let Self { started, connect, .. } = *self;
         let times = self.first_byte.map(|first_byte| OriginTimes { started, connect, first_byte });
-        Responder { parent: self.route.by.parent(), server, times }
+        let node = self.route.by.node().map(|number| (number, NodeSource::Origin));
+        Responder { parent: self.route.by.parent(), server, node, times }
     }
 
     /// Returns the next event before the body. The caller repeats the call until it returns

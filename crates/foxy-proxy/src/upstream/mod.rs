@@ -48,8 +48,8 @@ pub use parents::parent::{BadParent, Parent, ParentCredentials};
 pub use parents::{
     ExpectedWay, MAX_PARENTS, ParentChoice, ParentFallback, ParentSettings, Parents,
 };
-pub use route::OriginTimes;
 pub(crate) use route::Responder;
+pub use route::{NodeSource, OriginTimes};
 pub use sending::{BodyPiece, BodySender, RequestBody};
 pub use settings::{OriginHttp2, OriginSource, UpstreamSettings};
 pub(crate) use through::expected_way;

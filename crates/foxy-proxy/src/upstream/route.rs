@@ -34,6 +34,14 @@ impl By {
             Self::Parent(number) | Self::Tunnel(number) => Some(number),
         }
     }
+
+    /// Returns the number of the node of the fleet that receives the request. `None` without a node.
+    pub(crate) const fn node(self) -> Option<usize> {
+        match self {
+            Self::Node(number) => Some(number),
+            Self::Direct | Self::Parent(_) | Self::Tunnel(_) => None,
+        }
+    }
 }
 
 /// The route to an origin. Requests share a connection only if their routes are equal.
@@ -56,8 +64,27 @@ pub(crate) struct Responder {
     pub(crate) parent: Option<usize>,
     /// The server of the operator's origin, if the operator has set the origin.
     pub(crate) server: Option<GroupMember>,
+    /// The node of the fleet that answered, and where the node found the response.
+    pub(crate) node: Option<(usize, NodeSource)>,
     /// The times of the fetch.
     pub(crate) times: Option<OriginTimes>,
+}
+
+impl Responder {
+    /// Notes that the node which answered had the response in its cache.
+    pub(crate) fn found_in_cache(self) -> Self {
+        let node = self.node.map(|(number, _)| (number, NodeSource::Cache));
+        Self { node, ..self }
+    }
+}
+
+/// The place where another node of the fleet found the response that it gave this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeSource {
+    /// The node's cache.
+    Cache,
+    /// The origin, which the node asked.
+    Origin,
 }
 
 /// The times of a fetch from an origin.

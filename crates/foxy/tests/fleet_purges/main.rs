@@ -6,6 +6,7 @@
 //! and `FOXY_FLEET_RECORD` the file for its record. The random run puts nodes and engine into
 //! network namespaces of their own, or says that it cannot.
 
+mod accounts;
 mod balancers;
 mod checker;
 mod differences;

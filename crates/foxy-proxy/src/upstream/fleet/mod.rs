@@ -40,6 +40,11 @@ pub struct FleetNode {
 }
 
 impl FleetNode {
+    /// Returns host and port where other nodes reach this node.
+    pub(crate) fn authority(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// Returns the name with which this node appears in `CDN-Loop` (RFC 8586).
     pub(crate) fn loop_id(&self) -> String {
         format!("foxy-{}", self.name)

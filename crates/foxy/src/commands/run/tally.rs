@@ -126,6 +126,7 @@ mod tests {
                 url: b"",
                 version: "",
                 parent: None,
+                node: None,
                 user: None,
                 server: None,
                 rules: None,

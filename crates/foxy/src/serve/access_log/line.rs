@@ -6,7 +6,7 @@ use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::request::reason::ErrorReason;
-use foxy_proxy::upstream::OriginTimes;
+use foxy_proxy::upstream::{NodeSource, OriginTimes};
 use std::io::Write;
 use std::net::IpAddr;
 
@@ -93,11 +93,14 @@ pub(super) fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()>
     Ok(())
 }
 
-/// Returns Squid's hierarchy code, which says where foxy got the response.
+/// Returns Squid's hierarchy code, which says where foxy got the response. `CARP` means that a hash
+/// of the URL chose the peer.
 fn hierarchy(line: &AccessRecord<'_>) -> &'static str {
-    match line.outcome.hierarchy() {
-        "HIER_DIRECT" if line.parent.is_some() => "FIRSTUP_PARENT",
-        code => code,
+    match (line.outcome.hierarchy(), line.node) {
+        ("HIER_DIRECT", Some(NodeSource::Cache)) => "SIBLING_HIT",
+        ("HIER_DIRECT", Some(NodeSource::Origin)) => "CARP",
+        ("HIER_DIRECT", None) if line.parent.is_some() => "FIRSTUP_PARENT",
+        (code, _) => code,
     }
 }
 

@@ -30,6 +30,7 @@ fn sample() -> AccessRecord<'static> {
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
         parent: None,
+        node: None,
         user: None,
         server: None,
         rules: Some("assets"),
@@ -72,6 +73,17 @@ fn a_squid_line() {
         "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
          HIER_DIRECT/10.0.0.1 text/html",
     );
+    for (source, code) in [(NodeSource::Cache, "SIBLING_HIT"), (NodeSource::Origin, "CARP")] {
+        let parent = Some("node-b.test:3130");
+        check(
+            AccessFormat::Squid,
+            &AccessRecord { parent, node: Some(source), ..sample() },
+            &format!(
+                "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET \
+                 http://example.com/a?b - {code}/node-b.test text/html"
+            ),
+        );
+    }
     let hit = AccessRecord {
         outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None, coding: None },
         content_type: None,

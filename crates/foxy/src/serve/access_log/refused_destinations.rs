@@ -107,6 +107,7 @@ mod tests {
             url,
             version: "HTTP/1.1",
             parent: None,
+            node: None,
             user: None,
             server: None,
             rules: None,

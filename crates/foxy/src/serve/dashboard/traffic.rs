@@ -268,6 +268,7 @@ mod tests {
             url: url.as_bytes(),
             version: "HTTP/1.1",
             parent: None,
+            node: None,
             user: None,
             server: None,
             rules: None,

@@ -1,0 +1,33 @@
+//! Tests how the nodes of a fleet log and count requests that reach them through other nodes.
+
+use crate::fleet::Fleet;
+use crate::support::Origin;
+use foxy_testkit::wait::until;
+use serde_json::Value;
+
+/// Returns the lines of a JSON access log.
+fn lines(log: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[test]
+fn a_node_logs_that_another_node_answered_from_its_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("access.log").display().to_string();
+    let fleet = Fleet::without_engine(&["--access-log", &log, "--access-log-format", "json"]);
+    let origin = Origin::start();
+    let url = origin.url("x");
+    fleet.warm(&url);
+    let has = |hierarchy: &str, end: &str| {
+        let peers: Vec<_> = (0..3).map(|node| fleet.ground.peer(node)).collect();
+        lines(&log).iter().any(|line| {
+            let parent = line["parent"].as_str().unwrap_or_default();
+            line["hierarchy"] == hierarchy
+                && line["result"] == "TCP_MISS"
+                && line["cache_status"].as_str().is_some_and(|status| status.ends_with(end))
+                && peers.iter().any(|peer| peer == parent)
+        })
+    };
+    until("a hit at the owner", || has("SIBLING_HIT", "detail=owner").then_some(()));
+}
