@@ -82,6 +82,13 @@ impl<'a, 'client> Transaction<'a, 'client> {
         answer::error(self.worker, self.sender, self.wanted.options, reason).await
     }
 
+    /// Tells another node that this node has no stored response.
+    pub(crate) async fn no_stored_response(&mut self) -> Result<Answered, Aborted> {
+        let outcome = CacheStatus::Local { detail: "not-stored" };
+        let head = ResponseHead::new(504);
+        answer::local(self.sender, self.wanted.options, head, outcome, Bytes::new()).await
+    }
+
     /// Sends a 304 with the header fields `fields`, because the client already has the response.
     pub(crate) async fn not_modified(
         &mut self,

@@ -83,7 +83,10 @@ pub(crate) async fn answer(
             transaction.sender.waits_for_origin().await?;
             return Ok(None);
         }
-        FleetRole::Asked(_) | FleetRole::Alone(_) | FleetRole::NoFleet => return Ok(None),
+        FleetRole::Asked(_)
+        | FleetRole::AskedForStored
+        | FleetRole::Alone(_)
+        | FleetRole::NoFleet => return Ok(None),
     };
     let Some(link) = &worker.settings().upstream.fleet else { return Ok(None) };
     let mut asking = Asking { transaction, link, scheme, tried: Vec::new(), open: Vec::new() };

@@ -58,14 +58,22 @@ pub(crate) async fn answer_or_fetch(
             return Ok(Fetched::Answered(answered));
         }
         if miss.is_none() && transaction.control.only_if_cached {
-            let error = Box::pin(transaction.error(ErrorReason::OnlyIfCached)).await;
-            return error.map(Fetched::Answered);
+            return Box::pin(not_stored(transaction)).await.map(Fetched::Answered);
         }
         let miss = miss.unwrap_or_else(|| Miss::of_lost_body(transaction.watch()));
         if let Some(fetched) = Box::pin(fetch(transaction, miss)).await? {
             return Ok(fetched);
         }
         transaction.look_again();
+    }
+}
+
+/// Tells a client, or another node that asks only for a stored response, that this node has none.
+async fn not_stored(transaction: &mut Transaction<'_, '_>) -> Result<Answered, Aborted> {
+    match transaction.wanted.role {
+        // No client receives this answer, so it is no error of this node.
+        FleetRole::AskedForStored => transaction.no_stored_response().await,
+        _ => transaction.error(ErrorReason::OnlyIfCached).await,
     }
 }
 

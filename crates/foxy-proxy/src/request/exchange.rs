@@ -91,6 +91,9 @@ pub(crate) enum FleetRole {
     /// Another node has sent the request, so this node must answer. The scheme is the scheme of the
     /// URL.
     Asked(Scheme),
+    /// Another node asks only for a stored response. So this node neither fetches the response nor
+    /// asks others.
+    AskedForStored,
 }
 
 /// Determines the kind of a request. `over` is the scheme of the connection on which the request

@@ -89,8 +89,8 @@ pub(crate) async fn request(
     let head = &*head;
     sender.keyed(key.hash);
     let ends = ClientEnds { client: peer, reached: None };
-    let wanted =
-        Wanted { head, origin, key, options, client: ends, role: FleetRole::Asked(of_url) };
+    let role = if wants_stored { FleetRole::AskedForStored } else { FleetRole::Asked(of_url) };
+    let wanted = Wanted { head, origin, key, options, client: ends, role };
     let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
     transaction.control.only_if_cached |= wants_stored;
     match fetch::answer_or_fetch(&mut transaction).await {

@@ -2,6 +2,7 @@
 
 use crate::fleet::Fleet;
 use crate::support::Origin;
+use crate::support::commands::foxy;
 use foxy_testkit::wait::until;
 use serde_json::Value;
 
@@ -30,4 +31,23 @@ fn a_node_logs_that_another_node_answered_from_its_cache() {
         })
     };
     until("a hit at the owner", || has("SIBLING_HIT", "detail=owner").then_some(()));
+}
+
+#[test]
+fn a_node_without_a_stored_response_counts_no_error_when_another_node_asks_for_it() {
+    let (origin, fleet) = (Origin::start(), Fleet::without_engine(&[]));
+    let admin = fleet.node(2).admin.to_string();
+    let (code, out, err) = foxy(&["fleet", "drain", "--admin", &admin]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    until("the first node knows", || fleet.fact(2, "is_leaving").then_some(()));
+    let count = |node: usize, name: &str| fleet.node(node).metric::<u64>(name);
+    // The new owners of its keys ask the drained node for responses that it never had.
+    let mut page = 0;
+    until("questions to the drained node", || {
+        page += 1;
+        fleet.node(0).get(&origin.url(&page.to_string()));
+        let asked = |node| count(node, "foxy_proxy_fleet_former_asked_total");
+        (asked(0) + asked(1) > 2).then_some(())
+    });
+    assert_eq!(count(2, "foxy_proxy_local_errors_total"), 0);
 }
