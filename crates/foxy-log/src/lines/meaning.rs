@@ -35,6 +35,7 @@ pub(super) fn outcome(code: &str, status: u16, method: &str) -> (&'static str, &
         "TCP_TUNNEL" => "tunnel",
         _ if code.contains("DENIED") => "refused",
         _ if method == "CONNECT" && code.ends_with("MISS") => "tunnel",
+        _ if method == "CONNECT" && code.starts_with("NONE") && status == 200 => "tunnel",
         _ if code.ends_with("_HIT") => "disk-hit",
         _ if code.starts_with("NONE") && matches!(status, 502..=504) => "origin-failed",
         _ if code.starts_with("NONE") && status >= 400 => "refused",

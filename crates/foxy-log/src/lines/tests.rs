@@ -84,6 +84,7 @@ fn a_result_code_of_squid_has_an_outcome() {
         ("NONE", 502, "GET", ("origin-failed", "")),
         ("NONE_NONE", 400, "GET", ("refused", "")),
         ("NONE", 200, "PURGE", ("local", "")),
+        ("NONE", 200, "CONNECT", ("tunnel", "")),
         ("UDP_HIT", 0, "ICP_QUERY", ("disk-hit", "")),
     ] {
         assert_eq!(outcome(code, status, method), expected, "{code}");

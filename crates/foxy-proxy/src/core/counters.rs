@@ -57,7 +57,7 @@ counters! {
     /// HTTP/2 connections closed because the client cancelled too many requests, or sent more
     /// frames than its requests need.
     Http2Floods = "client_http2_floods",
-    /// Requests whose head was read.
+    /// Requests of clients, also those that foxy could not read.
     Requests = "requests",
     /// Requests refused because they have no valid credentials of a user.
     CredentialsRefused = "credentials_refused",

@@ -24,6 +24,8 @@ pub struct AccessRecord<'a> {
     pub client: SocketAddr,
     /// How the cache handled the request: hit, forwarded, or answered by the proxy itself.
     pub outcome: CacheStatus,
+    /// The outcome under which metrics count the request.
+    pub request_outcome: RequestOutcome,
     /// The reason why the answer is incomplete, if it is.
     pub cut: Option<CutReason>,
     /// The status that was sent, or 0 if the client received no status.
@@ -92,16 +94,6 @@ impl<'a> AccessRecord<'a> {
     /// trace.
     pub fn traceparent(&self) -> Option<Traceparent> {
         Traceparent::of(self.fields?.get(TRACEPARENT)?)
-    }
-
-    /// Returns the outcome under which metrics count the request.
-    pub fn request_outcome(&self) -> RequestOutcome {
-        let is_tunnel = self.method == b"CONNECT" || self.status == 101;
-        match self.outcome {
-            _ if self.cut.is_some() => RequestOutcome::Cut,
-            CacheStatus::Forwarded { .. } if is_tunnel => RequestOutcome::Tunnel,
-            outcome => outcome.request_outcome(),
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 use crate::answer;
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::client::{Client, Sender};
-use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
 use crate::core::places::{Activity, Place};
 use crate::core::tls::HandshakeFacts;
@@ -393,7 +392,6 @@ async fn answer_request(
     (head, body, refusal): (RequestHead, BodyLength, Option<ErrorReason>),
 ) -> NextStep {
     let started = clock::monotonic();
-    worker.counters.add(Counter::Requests, 1);
     let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
     let mut log =
         RequestLog::begin(worker, peer, started, ReadRequest::Head(head, over), &progress);

@@ -100,6 +100,7 @@ pub(crate) struct RequestLog<'a> {
 }
 
 impl<'a> RequestLog<'a> {
+    /// Counts a request, and begins its log.
     pub(crate) fn begin(
         worker: &'a Worker,
         client: SocketAddr,
@@ -107,13 +108,21 @@ impl<'a> RequestLog<'a> {
         read: ReadRequest,
         progress: &Rc<Progress>,
     ) -> Self {
+        worker.counters.add(Counter::Requests, 1);
         progress.restart(worker.next_request(), started, worker.settings().cache_name);
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
-    /// Neither counts nor logs the request, because it is a ping of another node.
-    pub(crate) fn forget(mut self) {
-        self.is_over = true;
+    /// Begins the log of a ping of another node, which foxy neither counts nor logs.
+    pub(crate) fn of_ping(
+        worker: &'a Worker,
+        client: SocketAddr,
+        started: Instant,
+        read: ReadRequest,
+        progress: &Rc<Progress>,
+    ) -> Self {
+        progress.restart(worker.next_request(), started, worker.settings().cache_name);
+        Self { worker, client, started, read, progress: Rc::clone(progress), is_over: true }
     }
 
     /// Counts and logs the request. `bytes` is the number of bytes sent to the client.
@@ -226,6 +235,7 @@ impl<'a> RequestLog<'a> {
             elapsed: finished.elapsed,
             client: self.client,
             outcome: sent.outcome,
+            request_outcome: finished.outcome,
             cut,
             status: sent.status,
             bytes,

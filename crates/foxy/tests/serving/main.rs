@@ -21,6 +21,7 @@ mod configuration {
     mod users;
 }
 mod logs {
+    mod accounts;
     #[cfg(feature = "otlp")]
     mod otlp;
     mod questions;

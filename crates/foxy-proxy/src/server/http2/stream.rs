@@ -34,7 +34,6 @@ pub(crate) async fn serve(
     open: OpenStream,
 ) {
     let started = clock::monotonic();
-    worker.counters.add(Counter::Requests, 1);
     worker.counters.add(Counter::Http2Streams, 1);
     let limits = worker.settings().limits;
     let (parts, body) = received.into_parts();
@@ -60,7 +59,9 @@ pub(crate) async fn serve(
             (ReadRequest::Words { method, url }, Err(error))
         }
     };
-    let mut log = RequestLog::begin(&worker, peer, started, read, &progress);
+    let is_ping = node.is_some() && parts.method == http::Method::OPTIONS;
+    let begin = if is_ping { RequestLog::of_ping } else { RequestLog::begin };
+    let mut log = begin(&worker, peer, started, read, &progress);
     let (ended, bytes) = match (&mut log.read, &found) {
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
@@ -100,10 +101,9 @@ pub(crate) async fn serve(
     // If the answer is complete, this call does nothing. The HTTP/2 library then only refuses the
     // unread bytes of the request, which are not needed (RFC 9113 §8.1).
     out.reset(reason_of(&ended));
-    if node.is_some() && parts.method == http::Method::OPTIONS {
-        return log.forget();
+    if !is_ping {
+        log.end(&ended, bytes);
     }
-    log.end(&ended, bytes);
 }
 
 /// Returns the reason for the reset of a stream whose answer is not complete.

@@ -125,6 +125,7 @@ mod tests {
                 cut: None,
                 url: b"",
                 version: "",
+                request_outcome: outcome.request_outcome(),
                 parent: None,
                 node: None,
                 user: None,

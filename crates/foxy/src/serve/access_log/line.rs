@@ -251,7 +251,7 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     text("rules", line.rules.map(str::as_bytes), out)?;
     text("parent", line.parent.map(str::as_bytes), out)?;
     text("id", Some(line.id.as_bytes()), out)?;
-    text("outcome", Some(line.request_outcome().name().as_bytes()), out)?;
+    text("outcome", Some(line.request_outcome.name().as_bytes()), out)?;
     if let Some(OriginTimes { connect, first_byte, .. }) = line.origin {
         let (connect, first_byte) = (connect.as_micros(), first_byte.as_micros());
         write!(out, ",\"origin_connect_us\":{connect},\"origin_ttfb_us\":{first_byte}")?;

@@ -2,6 +2,7 @@
 
 use super::*;
 use foxy_base::{Instant, WallTime};
+use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
 use foxy_proxy::core::outcome::ForwardReason;
 use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -29,6 +30,7 @@ fn sample() -> AccessRecord<'static> {
         site: None,
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
+        request_outcome: RequestOutcome::Miss,
         parent: None,
         node: None,
         user: None,

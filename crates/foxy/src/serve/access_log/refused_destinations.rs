@@ -86,6 +86,7 @@ fn printable(host: &[u8]) -> String {
 mod tests {
     use super::*;
     use foxy_base::{Instant, WallTime};
+    use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
     use foxy_proxy::request::reason::ErrorReason;
     use foxy_proxy::upstream::{ConnectError, UpstreamError};
     use std::time::Duration;
@@ -106,6 +107,7 @@ mod tests {
             site: None,
             url,
             version: "HTTP/1.1",
+            request_outcome: RequestOutcome::Refused,
             parent: None,
             node: None,
             user: None,

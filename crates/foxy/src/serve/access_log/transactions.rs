@@ -130,7 +130,7 @@ fn transaction<'a>(record: &AccessRecord<'a>, selected: Selected) -> Transaction
         (Text::Method, lossy(Some(record.method))),
         (Text::Url, whole.into()),
         (Text::Version, record.version.into()),
-        (Text::Outcome, record.request_outcome().name().into()),
+        (Text::Outcome, record.request_outcome.name().into()),
         (Text::Result, result.into()),
         (Text::Reason, reason.into()),
         (Text::CacheStatus, cache_status.into()),

@@ -170,7 +170,7 @@ impl Traffic {
 
 impl Samples {
     fn add(&mut self, record: &AccessRecord<'_>, weight: u64) {
-        let is_hit = record.request_outcome().is_hit();
+        let is_hit = record.request_outcome.is_hit();
         let event = CountedRequest { weight, is_hit, bytes: record.bytes };
         self.seen += weight;
         self.hosts.add(record.authority(), event);
@@ -238,7 +238,7 @@ fn described(record: &AccessRecord<'_>) -> Value {
         "url": String::from_utf8_lossy(&url(record)),
         "status": record.status,
         "bytes": record.bytes,
-        "outcome": record.request_outcome().name(),
+        "outcome": record.request_outcome.name(),
         "cache_status": record.outcome.to_string(),
         "reason": reason,
         "says": says,
@@ -267,6 +267,7 @@ mod tests {
             site: None,
             url: url.as_bytes(),
             version: "HTTP/1.1",
+            request_outcome: outcome.request_outcome(),
             parent: None,
             node: None,
             user: None,
