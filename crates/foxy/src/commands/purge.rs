@@ -80,6 +80,8 @@ fn text(said: &Value) -> String {
         }
         (memory, disk) => format!("{memory} in memory, {disk} more on disk"),
     };
+    let is_fleet = !said["reach"].is_null();
+    let objects = if is_fleet { format!("{objects}, on this node") } else { objects };
     let what = if said["strength"] == "hard" { "gone" } else { "stale" };
     let mut text = match &said["number"] {
         Value::Null => format!("responses to purge: {objects}"),
@@ -88,6 +90,9 @@ fn text(said: &Value) -> String {
     for unmatched in said["unmatched"].as_array().into_iter().flatten() {
         let name = unmatched["name"].as_str().unwrap_or_default();
         text.push_str(&match unmatched["disk_searched"].as_bool() {
+            Some(true) if is_fleet => {
+                format!("\nthis node stores nothing for {name}; its owner may, see `foxy explain`")
+            }
             Some(true) => format!("\nfoxy stores nothing for {name}; check the spelling"),
             _ => format!(
                 "\nmemory has nothing for {name}; foxy does not search the disk for it; check the \
@@ -95,6 +100,11 @@ fn text(said: &Value) -> String {
             ),
         });
     }
+    text.push_str(match said["reach"].as_str().filter(|_| !said["number"].is_null()) {
+        Some("all-nodes") => "\nthe purge holds on all nodes of the fleet",
+        Some(_) => "\nother nodes of the fleet purged nothing: set fleet.engine, or purge at each",
+        None => "",
+    });
     text
 }
 
@@ -116,6 +126,13 @@ mod tests {
                         on disk\nmemory has nothing for site a.tst; foxy does not search the disk \
                         for it; check the spelling";
         check(trial, expected);
+        let fleet = json!({ "purged": 1, "strength": "soft", "number": 17, "reach": "all-nodes",
+            "objects": { "memory": 0, "disk": 0 },
+            "unmatched": [{ "name": "url http://a.test/", "disk_searched": true }] });
+        let expected = "responses purged (stale): 0 in memory, 0 more on disk, on this node; purge \
+                        number 17\nthis node stores nothing for url http://a.test/; its owner may, \
+                        see `foxy explain`\nthe purge holds on all nodes of the fleet";
+        check(fleet, expected);
         let many = json!({ "purged": 100, "strength": "soft", "number": 17 });
         check(many, "responses purged (stale): all of 100 names; purge number 17");
     }

@@ -73,6 +73,13 @@ pub fn continued(
     Ok(checked.latest)
 }
 
+impl FleetPurgeFacts {
+    /// Returns true if a purge at this node holds on all nodes of the fleet.
+    pub const fn are_shared(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 /// Starts this node as a member of a fleet with an engine, and sends its purges to the fleet.
 /// Without `fleet.engine`, purges stay on this node.
 pub fn start(

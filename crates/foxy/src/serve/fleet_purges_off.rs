@@ -49,6 +49,11 @@ pub const fn start(
 pub struct NoFleetPurgeFacts;
 
 impl NoFleetPurgeFacts {
+    /// Returns false, because this foxy can belong to no fleet.
+    pub const fn are_shared(&self) -> bool {
+        false
+    }
+
     pub const fn as_json(&self) -> Option<()> {
         None
     }

@@ -4,7 +4,7 @@
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind, MetricsFormat};
-use crate::serve::admin::requests::{ExplainRequest, PurgeRequest, Purged};
+use crate::serve::admin::requests::{ExplainRequest, PurgeReach, PurgeRequest, Purged};
 use crate::serve::admin::{DataFuture, LocalFuture, Operated};
 use crate::serve::cold::ColdFacts;
 use crate::serve::dashboard::live::Facts;
@@ -320,6 +320,10 @@ impl Operated for ProxyStatus {
 
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>> {
         let handle = self.handle.clone();
+        let reach = match self.fleet_purges.are_shared() {
+            true => Some(PurgeReach::AllNodes),
+            false => self.fleet.as_ref().map(|_| PurgeReach::ThisNode),
+        };
         Box::pin(async move {
             let found = match request.counts {
                 true => Some(handle.search(&request.names).await),
@@ -329,7 +333,7 @@ impl Operated for ProxyStatus {
                 true => None,
                 false => Some(handle.purge(&request.scopes(), request.strength).await?),
             };
-            Ok(Purged { number, found })
+            Ok(Purged { number, found, reach })
         })
     }
 

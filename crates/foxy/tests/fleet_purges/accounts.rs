@@ -51,3 +51,19 @@ fn a_node_without_a_stored_response_counts_no_error_when_another_node_asks_for_i
     });
     assert_eq!(count(2, "foxy_proxy_local_errors_total"), 0);
 }
+
+#[test]
+fn a_purge_at_a_node_without_the_response_tells_of_the_other_nodes() {
+    let (origin, fleet) = (Origin::start(), Fleet::without_engine(&[]));
+    let url = origin.url("purged");
+    let not_owner = |node: &usize| fleet.node(*node).get(&url).cache_status().contains("owner");
+    let node = until("a node that is not the owner", || (0..3).find(not_owner));
+    let admin = fleet.node(node).admin.to_string();
+    let (code, out, err) = foxy(&["purge", &url, "--admin", &admin]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    for part in ["this node stores nothing for", "other nodes of the fleet purged nothing"] {
+        assert!(out.contains(part), "{out}");
+    }
+    let (_, out, _) = foxy(&["purge", &url, "--json", "--admin", &admin]);
+    assert!(out.contains(r#""reach":"this-node""#), "{out}");
+}

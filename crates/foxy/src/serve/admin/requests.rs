@@ -108,6 +108,25 @@ pub struct Purged {
     pub number: Option<u64>,
     /// How many stored responses the names mean. `None` if the request did not ask for this.
     pub found: Option<FoundByPurge>,
+    /// The nodes that purged. `None` if foxy belongs to no fleet.
+    pub reach: Option<PurgeReach>,
+}
+
+/// The nodes of a fleet on which a purge holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeReach {
+    AllNodes,
+    /// Only the node that received the purge, because the fleet has no engine.
+    ThisNode,
+}
+
+impl PurgeReach {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllNodes => "all-nodes",
+            Self::ThisNode => "this-node",
+        }
+    }
 }
 
 impl Purged {
@@ -119,6 +138,9 @@ impl Purged {
             "strength": strength.name(),
             "number": self.number,
         });
+        if let Some(reach) = self.reach {
+            body["reach"] = reach.name().into();
+        }
         let Some(FoundByPurge { all, names }) = &self.found else { return body };
         let nothing =
             |matches: &PurgeMatches| matches.memory == 0 && matches.disk.unwrap_or(0) == 0;

@@ -55,7 +55,7 @@ impl Operated for Fixed {
     }
 
     fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<Purged, NotPurged>> {
-        let purged = |number| Purged { number: Some(number), found: None };
+        let purged = |number| Purged { number: Some(number), found: None, reach: None };
         Box::pin(std::future::ready(self.purge.map(purged)))
     }
 
