@@ -3,6 +3,7 @@
 
 use crate::upstream::{NoProxy, Scheme};
 use foxy_http::{Authority, Method, RequestHead, TargetForm, Version};
+use std::net::{IpAddr, SocketAddr};
 
 /// The function that a browser calls for each URL. It calls no function of the browser, because
 /// some functions of browsers look names up. The method `file` replaces `TESTS` by tests for hosts
@@ -71,17 +72,29 @@ impl AutoConfig {
 }
 
 /// Returns true if the request asks the proxy itself for its PAC file. `own_name` is the name of
-/// the proxy in the client's TLS handshake.
-pub(crate) fn is_asked(head: &RequestHead, own_name: Option<&str>) -> bool {
+/// the proxy in the client's TLS handshake. `reached` returns the address to which the client
+/// connected.
+pub(crate) fn is_asked(
+    head: &RequestHead,
+    own_name: Option<&str>,
+    reached: impl Fn() -> Option<SocketAddr>,
+) -> bool {
     let is_file = |path: &[u8]| matches!(path, b"/proxy.pac" | b"/wpad.dat");
     let is_own = |authority: &[u8]| {
-        let host = Authority::parse(authority).map(|authority| authority.host);
-        host.zip(own_name).is_some_and(|(host, own)| host.eq_ignore_ascii_case(own))
+        let Some(Authority { host, port }) = Authority::parse(authority) else { return false };
+        match own_name {
+            Some(own) => host.eq_ignore_ascii_case(own),
+            // A handshake never names an address (RFC 6066 §3).
+            None => reached().is_some_and(|reached| {
+                let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+                ip == Ok(reached.ip().to_canonical()) && port.unwrap_or(443) == reached.port()
+            }),
+        }
     };
     let asks = match head.target.form() {
         TargetForm::Origin(path) => is_file(path),
         // In HTTP/2, even a request to the proxy itself has an authority, like a request to an
-        // origin. So the authority must be the proxy's own name.
+        // origin. So the authority must be the proxy's own name or address.
         TargetForm::Absolute { authority, path, .. } => {
             head.version == Version::Http2 && is_file(path) && is_own(authority)
         }

@@ -31,7 +31,7 @@ fn only_a_request_for_the_proxy_itself_asks_for_the_file() {
         ("GET / HTTP/1.1\nHost: a\n\n", false),
     ];
     for (text, expected) in cases {
-        assert_eq!(is_asked(&head(text), Some("a")), expected, "{text}");
+        assert_eq!(is_asked(&head(text), Some("a"), || None), expected, "{text}");
     }
 }
 

@@ -90,5 +90,5 @@ pub(crate) fn asks_for_file(
     let own_name = client.presented().and_then(HandshakeFacts::server_name);
     settings.auto_config.is_some()
         && settings.mode.is_forward()
-        && auto_config::is_asked(head, own_name)
+        && auto_config::is_asked(head, own_name, || client.reached())
 }
