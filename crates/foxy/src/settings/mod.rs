@@ -29,6 +29,7 @@ use foxy_cli::machine::Machine;
 use kind::Setting;
 pub use rows::Settings;
 use rows::Written;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tables::TableTexts;
 
@@ -176,13 +177,17 @@ pub fn read(
 /// second reading would find nothing, and so would drop all rules.
 pub fn can_be_read_again(file: Option<&Path>) -> Result<(), Complaints> {
     let Some(path) = file else { return Ok(()) };
-    if path.is_file() {
-        return Ok(());
-    }
-    let message = format!(
-        "{} is not a regular file, so foxy cannot read the configuration again; use a file",
-        path.display()
-    );
+    let file = path.display();
+    let message = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => return Ok(()),
+        Ok(_) => format!(
+            "{file} is not a regular file, so foxy cannot read the configuration again; use a file"
+        ),
+        Err(error) if error.kind() == ErrorKind::NotFound => format!(
+            "the configuration file {file} does not exist; restore it, or restart foxy with another"
+        ),
+        Err(error) => format!("cannot read the configuration file {file}: {error}"),
+    };
     Err(Complaints(vec![Complaint { message, source: None }]))
 }
 

@@ -46,6 +46,16 @@ impl Scene {
 }
 
 #[test]
+fn a_reload_says_that_its_file_does_not_exist() {
+    let scene = Scene::start();
+    std::fs::remove_file(&scene.file).expect("removed");
+    let (code, _, err) = scene.reload();
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("foxy.toml") && err.contains("does not exist"), "{err}");
+    assert!(!err.contains("regular"), "{err}");
+}
+
+#[test]
 fn a_reload_prints_each_change_and_applies_it_at_once() {
     let scene = Scene::start();
     assert_eq!(scene.status("closed"), 200);
