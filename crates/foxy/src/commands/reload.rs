@@ -6,7 +6,7 @@ use crate::serve::WATCH_TIME;
 use crate::serve::reload::LIVE;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub fn command() -> Command {
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
@@ -29,12 +29,12 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let client = AdminClient::new(matches)?;
-    let answer = if matches.get_flag("watch") {
-        client.patient(2 * WATCH_TIME).ask("POST", "/reload?watch", "")?
-    } else {
-        client.ask("POST", "/reload", "")?
-    };
+    let answer = asked(matches).inspect_err(|failure| {
+        if matches.get_flag("json") {
+            let said = json!({ "changes": [], "error": failure.to_string() });
+            terminal::print(&said.to_string());
+        }
+    })?;
     let said: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
     })?;
@@ -49,4 +49,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Some(true) => Err(Failure::Failed("the change is not in force; see the errors".into())),
         _ => Ok(()),
     }
+}
+
+/// Makes the running foxy reload. Returns its answer.
+fn asked(matches: &ArgMatches) -> Result<String, Failure> {
+    let client = AdminClient::new(matches)?;
+    if matches.get_flag("watch") {
+        return client.patient(2 * WATCH_TIME).ask("POST", "/reload?watch", "");
+    }
+    client.ask("POST", "/reload", "")
 }

@@ -105,9 +105,13 @@ fn a_watched_reload_is_taken_back_when_errors_jump() {
 fn a_mistake_or_a_change_that_needs_a_restart_changes_nothing() {
     let scene = Scene::start();
     scene.write(&format!("{DENY}[[rule]]\nthen = {{ acess = \"deny\" }}\n"));
-    let (code, _, error) = scene.reload();
-    assert_eq!(code, Some(3), "{error}");
+    let (code, printed, error) = scene.reload();
+    assert_eq!((code, printed.as_str()), (Some(3), ""), "{error}");
     assert!(error.contains("foxy changed nothing"), "{error}");
+    let (code, printed, _) = run(&["reload", "--json", "--admin", &scene.foxy.admin.to_string()]);
+    let said: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let text = said["error"].as_str().expect("text");
+    assert!(code == Some(3) && text.contains("foxy.toml:"), "{code:?}: {said}");
     assert!(error.contains("foxy.toml:6:10: rule 2: there is no key `acess`"), "{error}");
     scene.write(&format!("connect-ports = [443, 8443]\n{DENY}"));
     let (code, _, error) = scene.reload();
