@@ -11,6 +11,8 @@ const SUB_BITS: u32 = 4;
 pub struct Histogram {
     buckets: BTreeMap<u16, u64>,
     count: u64,
+    /// The longest duration.
+    longest: u64,
 }
 
 impl Histogram {
@@ -18,6 +20,7 @@ impl Histogram {
     pub fn add(&mut self, micros: u64, weight: u64) {
         *self.buckets.entry(bucket(micros)).or_default() += weight;
         self.count += weight;
+        self.longest = self.longest.max(micros);
     }
 
     /// Adds all durations of another histogram to this histogram.
@@ -26,6 +29,7 @@ impl Histogram {
             *self.buckets.entry(*bucket).or_default() += count;
         }
         self.count += other.count;
+        self.longest = self.longest.max(other.longest);
     }
 
     /// Returns the quantile `share` (from 0 to 1) in microseconds: this fraction of all durations
@@ -35,7 +39,7 @@ impl Histogram {
         let mut below = 0;
         self.buckets.iter().find_map(|(bucket, count)| {
             below += count;
-            (below as f64 >= rank).then(|| largest(*bucket))
+            (below as f64 >= rank).then(|| largest(*bucket).min(self.longest))
         })
     }
 }
@@ -66,6 +70,16 @@ mod tests {
             let found = histogram.quantile(0.5).expect("a quantile");
             assert!(found >= micros && found <= micros + micros / 16, "{micros}: {found}");
         }
+    }
+
+    #[test]
+    fn no_quantile_is_longer_than_the_longest_duration() {
+        let mut histogram = Histogram::default();
+        let mut slow = Histogram::default();
+        histogram.add(20, 90);
+        slow.add(1_810_000, 10);
+        histogram.merge(&slow);
+        assert_eq!(histogram.quantile(0.99), Some(1_810_000));
     }
 
     #[test]

@@ -22,7 +22,9 @@ pub fn percent(value: &Value) -> String {
 
 /// Writes a share from 0 to 1 in percent.
 pub fn share(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0))
+    // The sum with 0 turns a rounded -0 into 0.
+    let rounded = |share: f64| (share * 1000.0).round() / 10.0 + 0.0;
+    share.map_or_else(|| "–".into(), |share| format!("{:.1} %", rounded(share)))
 }
 
 /// Keeps the end of a long text, at most `longest` characters.
@@ -76,6 +78,12 @@ mod tests {
     fn a_long_text_keeps_its_end() {
         let ends = ["abcd", "abcde", "ab…"].map(|text| end_of(text, 4));
         assert_eq!(ends, ["abcd", "…cde", "ab…"]);
+    }
+
+    #[test]
+    fn a_share_near_zero_has_no_sign() {
+        let shares = [-0.0004, 0.0004, -0.25, 0.9999].map(|value| share(Some(value)));
+        assert_eq!(shares, ["0.0 %", "0.0 %", "-25.0 %", "100.0 %"]);
     }
 
     #[test]

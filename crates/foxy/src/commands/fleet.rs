@@ -99,9 +99,29 @@ fn text(status: &Value) -> Option<String> {
     text.push_str(&summary(status));
     let counts = status["counters"].as_object()?;
     for (name, value) in counts {
-        write!(text, "\n{name:<24} {value}").expect("a String takes all");
+        let label = label(name);
+        write!(text, "\n{label:<31} {value}").expect("a String takes all");
     }
     Some(text)
+}
+
+/// Returns the words that describe a counter.
+fn label(counter: &str) -> String {
+    let label = match counter {
+        "fleet_requests" => "requests to other nodes",
+        "fleet_hits" => "hits at other nodes",
+        "fleet_copies" => "copies of hot responses",
+        "fleet_hedges" => "questions to a second node",
+        "fleet_busy" => "refusals by busy nodes",
+        "fleet_fallbacks" => "own fetches for lack of answers",
+        "fleet_former_asked" => "questions to former owners",
+        "fleet_former_hits" => "responses of former owners",
+        "fleet_served" => "requests of other nodes",
+        "fleet_nodes_lost" => "losses of nodes",
+        "fleet_received_bytes" => "bytes from other nodes",
+        other => return other.trim_start_matches("fleet_").replace('_', " "),
+    };
+    label.to_owned()
 }
 
 /// Returns lines with the source of the members, the hit ratios of this node and of the owners, and
@@ -118,8 +138,8 @@ fn summary(status: &Value) -> String {
         (Some(dns), Some(why)) => format!("DNS, {dns}; the last look-up failed: {why}"),
         (None, _) => "fleet.members".to_owned(),
     };
-    let source = format!("\nmembers from             {source}");
-    let hits = format!("{source}\nhits                     {here} here, {owners} at owners");
+    let source = format!("\nmembers from                    {source}");
+    let hits = format!("{source}\nhits                            {here} here, {owners} at owners");
     let purges = &status["purges"];
     let (Some(count), Some(failed)) = (purges["acknowledged"].as_u64(), purges["failed"].as_u64())
     else {
@@ -129,7 +149,9 @@ fn summary(status: &Value) -> String {
     let mean = mean.map_or_else(String::new, |mean| format!(" in {:.1} ms on average", mean * 1e3));
     let lag = purges["lag"].as_u64();
     let lag = lag.map_or_else(|| "engine away".to_owned(), |lag| format!("lag {lag}"));
-    format!("{hits}\npurges                   {count} acknowledged{mean}, {failed} failed, {lag}")
+    format!(
+        "{hits}\npurges                          {count} acknowledged{mean}, {failed} failed, {lag}"
+    )
 }
 
 #[cfg(test)]
@@ -165,7 +187,7 @@ mod tests {
         assert!(text.contains("DNS, a.test:1; the last look-up failed: no answer"), "{text}");
         let purges = "4 acknowledged in 8.0 ms on average, 1 failed, lag 2";
         assert!(text.contains(purges), "{text}");
-        assert!(text.ends_with("fleet_requests           12"), "{text}");
+        assert!(text.ends_with("\nrequests to other nodes         12"), "{text}");
         assert_eq!(super::text(&json!({ "nodes": null, "counters": {} })), None);
     }
 }

@@ -86,13 +86,19 @@ impl DescriptorRoom {
         let Self { limit, clients, .. } = self;
         if clients < connections {
             let text = format!(
-                "foxy: the limit on open files is {limit}, so {clients} clients are served at a \
-                 time, not {connections}, and others wait; raise the limit (ulimit -n) or lower \
-                 limits.connections"
+                "foxy: the limit on open files is {limit}, so foxy serves {} at a time, not \
+                 {connections}, and others wait; raise the limit (ulimit -n) or lower \
+                 limits.connections",
+                counted_clients(clients),
             );
             terminal::report(Level::Warning, &text);
         }
     }
+}
+
+/// Writes a number of clients.
+pub fn counted_clients(clients: usize) -> String {
+    if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") }
 }
 
 #[cfg(test)]

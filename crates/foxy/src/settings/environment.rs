@@ -42,9 +42,13 @@ pub fn read(
 }
 
 fn unknown(name: &str) -> String {
-    let all: Vec<String> = rows::all().map(variable).collect();
-    match nearest(name, all.iter().map(String::as_str)) {
-        Some(near) => format!("{name} is not a setting and has no effect; did you mean {near}?"),
+    // The common prefix would make all names similar.
+    let rest = |name: &str| name.trim_start_matches(PREFIX).to_owned();
+    let all: Vec<String> = rows::all().map(|setting| rest(&variable(setting))).collect();
+    match nearest(&rest(name), all.iter().map(String::as_str)) {
+        Some(near) => {
+            format!("{name} is not a setting and has no effect; did you mean {PREFIX}{near}?")
+        }
         None => format!("{name} is not a setting and has no effect; unset the variable"),
     }
 }
@@ -114,5 +118,7 @@ mod tests {
         let expected = "FOXY_TIMEOUT_CONNECT is not a setting and has no effect; did you mean \
                         FOXY_TIMEOUTS_CONNECT?";
         assert_eq!(warnings, [expected]);
+        let (_, warnings) = parsed(&[("FOXY_BOGUS", "1")]).expect("sound");
+        assert_eq!(warnings, ["FOXY_BOGUS is not a setting and has no effect; unset the variable"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Examines kernel, limits, memory and clock.
 
 use super::{Diagnosis, Grade};
-use crate::serve::process::{DescriptorRoom, open_files_now};
+use crate::serve::process::{DescriptorRoom, counted_clients, open_files_now};
 use crate::settings::Settings;
 use foxy_base::{ByteSize, CivilTime, WallTime};
 use foxy_cli::machine::Machine;
@@ -43,7 +43,8 @@ fn descriptors_of(limit: Option<u64>, clients: usize, wanted: usize) -> Diagnosi
         return Diagnosis::good("descriptors", says);
     }
     let says = format!(
-        "{says}, enough for {clients} clients at a time, not {wanted} (limits.connections)"
+        "{says}, enough for {} at a time, not {wanted} (limits.connections)",
+        counted_clients(clients)
     );
     let command = format!("systemctl edit foxy  # [Service] LimitNOFILE={}", 3 * wanted);
     Diagnosis::bad("descriptors", Grade::Warning, says, command)

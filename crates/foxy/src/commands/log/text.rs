@@ -21,7 +21,7 @@ fn line(transaction: &Transaction<'_>) -> String {
         outcome => outcome,
     };
     let mut line = format!(
-        "{} {:03} {outcome:<13} {:>8} {:>9} {} {} {}",
+        "{} {:03} {outcome:<14} {:>8} {:>9} {} {} {}",
         time::shown(transaction.end),
         transaction.status,
         transaction.elapsed.map_or_else(|| "-".to_owned(), duration),
@@ -88,7 +88,9 @@ pub fn duration(micros: u64) -> String {
         _ => format!("{value:.0}"),
     };
     match micros {
-        0..1_000 => format!("{micros}µs"),
+        // Squid's format has whole milliseconds.
+        0 => "<1ms".to_owned(),
+        1..1_000 => format!("{micros}µs"),
         1_000..1_000_000 => format!("{}ms", digits(micros as f64 / 1e3)),
         _ => format!("{}s", digits(micros as f64 / 1e6)),
     }
@@ -97,10 +99,10 @@ pub fn duration(micros: u64) -> String {
 /// Returns a table of groups.
 pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
     let heads = [field, "requests", "hits", "errors", "bytes", "median", "p99", "origin p99"];
-    let mut table = Table::new(&heads);
+    let quantile = |micros: Option<u64>| micros.map_or_else(|| "–".to_owned(), duration);
+    let mut rows = vec![heads.map(str::to_owned)];
     for (value, totals) in groups {
-        let quantile = |micros: Option<u64>| micros.map_or_else(|| "–".to_owned(), duration);
-        table.row(&[
+        rows.push([
             if value.is_empty() { "–".to_owned() } else { (*value).to_owned() },
             totals.requests.to_string(),
             share(totals.hit_ratio()),
@@ -111,6 +113,13 @@ pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
             quantile(totals.ttfb.quantile(0.99)),
         ]);
     }
+    // Headings and dashes stand above and below the ends of the numbers.
+    for column in 1..heads.len() {
+        let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        rows.iter_mut().for_each(|row| row[column] = format!("{:>width$}", row[column]));
+    }
+    let mut table = Table::new(&rows[0].each_ref().map(String::as_str));
+    rows[1..].iter().for_each(|row| table.row(row));
     table.render()
 }
 
@@ -155,7 +164,7 @@ mod tests {
         (transaction.origin_ttfb, transaction.weight) = (Some(1_250_000), 64);
         assert_eq!(
             one(&transaction, false),
-            "2010-10-08T11:11:48.779Z 200 miss             180ms     411 B 192.0.2.1 GET \
+            "2010-10-08T11:11:48.779Z 200 miss              180ms     411 B 192.0.2.1 GET \
              http://a.test/\u{fffd}[2J\u{fffd} (uri-miss; origin 1.25s; server 10.0.0.1; user \
              alice; one of 64)"
         );
@@ -167,8 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn the_columns_of_a_table_end_at_the_same_place() {
+        let totals = Totals { requests: 1, entries: 1, bytes: 411, ..Totals::default() };
+        let table = group_table("host", &[("a.test", &totals), ("b.example", &totals)]);
+        let ends: Vec<_> = table.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(ends[..], [ends[0]; 3], "{table}");
+        assert!(table.contains("\na.test            1     –"), "{table}");
+    }
+
+    #[test]
     fn durations_have_three_digits() {
-        let shown = [35, 1_234, 56_789, 999_000, 1_250_000, 61_000_000].map(duration);
-        assert_eq!(shown, ["35µs", "1.23ms", "56.8ms", "999ms", "1.25s", "61.0s"]);
+        let shown = [0, 35, 1_234, 56_789, 999_000, 1_250_000, 61_000_000].map(duration);
+        assert_eq!(shown, ["<1ms", "35µs", "1.23ms", "56.8ms", "999ms", "1.25s", "61.0s"]);
     }
 }

@@ -84,7 +84,8 @@ fn status(first: &Scrape, last: &Scrape, interval: Duration, troubles: &[String]
 fn hit_ratio(scrape: &Scrape) -> Option<f64> {
     let count = |counts: fn(RequestOutcome) -> bool| -> f64 {
         let outcomes = RequestOutcome::ALL.iter().filter(|outcome| counts(**outcome));
-        outcomes.map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome.name())])).sum()
+        let counts = outcomes.map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome.name())]));
+        counts.sum::<f64>() + 0.0
     };
     let all = count(RequestOutcome::is_cacheable);
     (all > 0.0).then(|| count(RequestOutcome::is_hit) / all)

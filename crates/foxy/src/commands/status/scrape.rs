@@ -62,7 +62,8 @@ impl Scrape {
     /// Returns the sum of the samples with this name and these labels.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let found = self.samples.iter().filter(|sample| sample.has(name, labels));
-        found.map(|sample| sample.value).sum()
+        // The sum of nothing is -0.
+        found.map(|sample| sample.value).sum::<f64>() + 0.0
     }
 
     /// Returns the values of a label in the samples with this name.
@@ -90,7 +91,12 @@ impl Scrape {
         let end = |sample: &Sample| sample.label("le").and_then(|end| end.parse::<f64>().ok());
         let buckets: Vec<_> =
             buckets.filter_map(|sample| Some((end(sample)?, sample.value))).collect();
-        quantile::of(&buckets, share)
+        let found = quantile::of(&buckets, share)?;
+        // At least the fraction `1 - share` of all values, and at least one value, is as large as
+        // the quantile. So their sum bounds the quantile, also within a wide bucket.
+        let larger = (buckets.last()?.1 * (1.0 - share)).max(1.0);
+        let sum = self.sum(&format!("{histogram}_sum"), labels);
+        Some(if sum > 0.0 { found.min(sum / larger) } else { found })
     }
 }
 
@@ -100,6 +106,14 @@ mod tests {
 
     const PAGE: &str = "# HELP x_total Says.\n# TYPE x_total counter\nx_total{a=\"b\\\"\\\\,c\",\
                         d=\"e\"} 3\nx_total{a=\"f\",d=\"e\"} 4\ny 1.5\n";
+
+    #[test]
+    fn a_quantile_is_at_most_the_sum_of_the_values_above() {
+        let page = "t_bucket{le=\"0.004\"} 1\nt_bucket{le=\"+Inf\"} 1\nt_sum 0.0025\n";
+        assert_eq!(Scrape::read(page).quantile("t", &[], 0.99), Some(0.0025));
+        let none = Scrape::read(page).sum("absent", &[]);
+        assert!(none.is_sign_positive(), "{none}");
+    }
 
     #[test]
     fn samples_are_summed_by_their_labels() {
