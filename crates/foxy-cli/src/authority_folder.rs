@@ -1,7 +1,7 @@
 //! Stores a certificate authority in a folder. The folder contains the files `ca.pem` and `ca.key`,
 //! and only the folder's owner may read them.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use foxy_authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
 use foxy_base::WallTime;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -26,10 +26,8 @@ pub fn key(folder: &Path) -> PathBuf {
 /// returns an error if the folder contains an authority and `replace` is false.
 pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
-        let path = path.display();
-        Failure::Unusable(format!(
-            "{path}: {error}; with --dir, name a folder that this user may write to"
-        ))
+        let why = unwritten(error, "with --dir, name a folder that this user may write to");
+        Failure::Unusable(format!("{}: {why}", path.display()))
     };
     DirBuilder::new()
         .recursive(true)

@@ -1,6 +1,7 @@
 //! Ways in which a command can fail, with the exit code of each.
 
 use std::fmt;
+use std::io::{Error, ErrorKind};
 use std::process::ExitCode;
 
 /// Reason why a command failed. The reason determines the exit code of foxy.
@@ -46,6 +47,36 @@ impl fmt::Display for Failure {
             | Self::Failed(text)
             | Self::NotRun(text, _) => f.write_str(text),
             Self::Ended(code) => write!(f, "the command ended with exit code {code}"),
+        }
+    }
+}
+
+/// Describes why a file or folder cannot be written, with the remedy. `otherwise` is the remedy if
+/// the disk is neither full nor read-only.
+pub fn unwritten(error: &Error, otherwise: &str) -> String {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "the disk or quota is full; free some space there".to_owned()
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            "the file system is read-only; mount it for writing".to_owned()
+        }
+        _ => format!("{error}; {otherwise}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_and_a_read_only_disk_have_their_own_remedies() {
+        for (kind, expected) in [
+            (ErrorKind::StorageFull, "the disk or quota is full; free some space there"),
+            (ErrorKind::ReadOnlyFilesystem, "the file system is read-only; mount it for writing"),
+            (ErrorKind::PermissionDenied, "permission denied; name another file"),
+        ] {
+            assert_eq!(unwritten(&kind.into(), "name another file"), expected);
         }
     }
 }

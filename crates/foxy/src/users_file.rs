@@ -1,7 +1,7 @@
 //! Reads the file that the setting `users-file` names. Replaces, adds or removes the line of a user
 //! in it. Such a line has the user's name and the hash of a password or token.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::secret_file;
 use crate::settings::Settings;
 use foxy_proxy::core::users::UserBook;
@@ -38,8 +38,8 @@ fn unusable(path: &Path, why: String) -> Failure {
 /// creates a missing file. Returns whether the file had the user before.
 pub fn replace(path: &Path, name: &str, line: Option<&str>) -> Result<bool, Failure> {
     let failed = |path: &Path, error: &io::Error| {
-        let path = path.display();
-        Failure::Unusable(format!("{path}: {error}; name a file that this user may write"))
+        let why = unwritten(error, "name a file that this user may write");
+        Failure::Unusable(format!("{}: {why}", path.display()))
     };
     let path = match std::fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),

@@ -2,7 +2,7 @@
 //! commands.
 
 use super::command_line;
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
@@ -41,9 +41,7 @@ pub fn write_man(matches: &ArgMatches) -> Result<(), Failure> {
     let written = std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(command_line(), folder));
     written.map_err(|error| {
-        Failure::Failed(format!(
-            "cannot write manual pages to {}: {error}; name a folder that this user may write",
-            folder.display()
-        ))
+        let why = unwritten(&error, "name a folder that this user may write");
+        Failure::Failed(format!("cannot write manual pages to {}: {why}", folder.display()))
     })
 }

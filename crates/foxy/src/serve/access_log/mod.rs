@@ -6,7 +6,7 @@ pub mod queue;
 pub mod refused_destinations;
 pub mod transactions;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::serve::otlp::{self, OtlpExporter};
 use crate::settings::Settings;
 use crate::settings::values::Output;
@@ -93,9 +93,10 @@ fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
+    let otherwise = "name a file this user may write, `-` for standard output, or `off`";
+    let why = unwritten(error, otherwise);
     Failure::Unusable(format!(
-        "cannot open the access log {} (--access-log): {error}; name a file this user may write, \
-         `-` for standard output, or `off`",
+        "cannot open the access log {} (--access-log): {why}",
         path.display()
     ))
 }

@@ -3,7 +3,7 @@
 
 use super::line::{address, squid_code, squid_suffix, url};
 use super::queue::{LogQueue, LogWriter, Sink};
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::serve::otlp::OtlpQueue;
 use crate::settings::Settings;
 use foxy_log::lines::reason;
@@ -203,9 +203,9 @@ pub fn open(
     };
     let sink = open().map_err(|error: io::Error| {
         let path = operation.transaction_log.as_deref().unwrap_or(Path::new(""));
+        let why = unwritten(&error, "name a file this user may write");
         Failure::Unusable(format!(
-            "cannot open the log of transactions {} (--transaction-log): {error}; name a file this \
-             user may write",
+            "cannot open the log of transactions {} (--transaction-log): {why}",
             path.display()
         ))
     })?;

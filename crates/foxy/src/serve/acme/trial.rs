@@ -1,5 +1,6 @@
 //! Tries the settings of ACME without asking the authority.
 
+use crate::failure::unwritten;
 use crate::serve::acme::folder;
 use crate::settings::Settings;
 use rustix::fs::{Access, access};
@@ -12,10 +13,8 @@ pub fn unusable_folder(settings: &Settings) -> Option<String> {
     let nearest = path.ancestors().find(is_there)?;
     let nearest = if nearest.as_os_str().is_empty() { Path::new(".") } else { nearest };
     let error = access(nearest, Access::WRITE_OK | Access::EXEC_OK).err()?;
-    Some(format!(
-        "{} (acme.folder): {error}; name a folder that this user may write to",
-        path.display()
-    ))
+    let why = unwritten(&error.into(), "name a folder that this user may write to");
+    Some(format!("{} (acme.folder): {why}", path.display()))
 }
 
 /// Describes the certificates that foxy lacks, and so would request at the start. Leaves out
