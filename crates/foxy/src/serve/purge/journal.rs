@@ -246,11 +246,11 @@ impl Writer {
 
     fn restore_missing_lists(&mut self) {
         for number in self.in_use() {
-            let is_there = self.lists[number].list.is_there();
+            let list = &self.lists[number].list;
+            let (is_there, fault) = (list.is_there(), list.fault());
             if !is_there && self.keep(number, &[]).is_ok() {
                 let folder = self.lists[number].list.folder().display();
-                let text =
-                    format!("foxy: store {folder}: {NAME} was missing, so foxy wrote it again");
+                let text = format!("foxy: store {folder}: {NAME} {fault}, so foxy wrote it again");
                 terminal::report(Level::Warning, &text);
             }
         }

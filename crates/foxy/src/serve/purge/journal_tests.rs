@@ -1,6 +1,7 @@
 //! Tests purge lists in real folders, with damaged lists and with disks that refuse writes.
 
 use super::*;
+use crate::serve::purge::list::ListFault;
 use foxy_base::WallTime;
 use foxy_proxy::cache::purge::journal::{self, place};
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
@@ -195,6 +196,23 @@ fn a_missing_list_is_written_anew_unasked() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(scopes(&opened_after(purges, &paths, 6)), [url(1)]);
+}
+
+#[test]
+fn a_list_says_why_it_must_be_written_again() {
+    let (_kept, paths) = folders(1);
+    let path = paths[0].join(NAME);
+    let series = Series { era: 1, set: 1, place: 1 };
+    let mut list = PurgeList::new(paths[0].clone(), series);
+    assert_eq!(list.fault(), ListFault::Missing);
+    list.keep(Vec::new, 0, &[]).expect("kept");
+    fs::write(&path, "").expect("shortened");
+    assert_eq!(list.fault(), ListFault::Changed);
+    // A failed write also leaves the list without its open file.
+    list.begin(series);
+    assert_eq!(list.fault(), ListFault::Incomplete);
+    fs::remove_file(&path).expect("there");
+    assert_eq!(list.fault(), ListFault::Missing);
 }
 
 #[test]

@@ -58,6 +58,26 @@ impl fmt::Display for Unsound {
     }
 }
 
+/// Reason why a file of the list must be written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListFault {
+    Missing,
+    /// Another program has replaced or shortened the file.
+    Changed,
+    /// foxy could not finish the last write.
+    Incomplete,
+}
+
+impl fmt::Display for ListFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "was missing",
+            Self::Changed => "was replaced or shortened",
+            Self::Incomplete => "was incomplete, because foxy could not write it",
+        })
+    }
+}
+
 /// Reason why foxy cannot write a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
@@ -187,6 +207,15 @@ impl PurgeList {
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
+    }
+
+    /// Returns why the folder lacks the complete file that foxy has written.
+    pub fn fault(&self) -> ListFault {
+        match (self.folder.join(NAME).exists(), &self.open) {
+            (false, _) => ListFault::Missing,
+            (true, Some(_)) => ListFault::Changed,
+            (true, None) => ListFault::Incomplete,
+        }
     }
 
     fn is_at_home(&self) -> bool {
