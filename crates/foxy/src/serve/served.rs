@@ -2,6 +2,7 @@
 
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::acme::AcmeKeeper;
+use crate::serve::admin::health::HealthChanges;
 use crate::serve::admin::{self, Operated};
 use crate::serve::dashboard::Dashboard;
 use crate::serve::opening::RunningProxy;
@@ -118,11 +119,13 @@ async fn report_troubles(
     tls: Option<ClientTls>,
 ) {
     let mut known: Vec<Trouble> = Vec::new();
+    let mut health = HealthChanges::default();
     loop {
         status.take_out_worn_stores(clock::monotonic());
         status.dashboard.traffic.tick(clock::monotonic());
         status.whatif.tick(&status.proxy, clock::monotonic());
         status.earlier.borrow_mut().add(AnswerCounts::of(&status.proxy));
+        health.report(&status);
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
             let without = if trouble.is_left_out { " without it" } else { "" };

@@ -67,3 +67,14 @@ fn a_purge_at_a_node_without_the_response_tells_of_the_other_nodes() {
     let (_, out, _) = foxy(&["purge", &url, "--json", "--admin", &admin]);
     assert!(out.contains(r#""reach":"this-node""#), "{out}");
 }
+
+#[test]
+fn a_node_logs_that_another_node_goes_down_and_comes_up_again() {
+    let mut fleet = Fleet::without_engine(&[]);
+    let up = |fleet: &Fleet| (!fleet.fact(2, "is_lost")).then_some(());
+    until("all nodes", || up(&fleet));
+    fleet.kill(2);
+    fleet.first_report("node `c` of the fleet is down");
+    fleet.begin(2);
+    fleet.first_report("node `c` of the fleet is up again");
+}

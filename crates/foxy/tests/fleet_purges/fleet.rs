@@ -143,6 +143,11 @@ impl Fleet {
         std::fs::write(path, "nothing").expect("written");
     }
 
+    /// Waits until the first node reports this text.
+    pub fn first_report(&mut self, part: &str) {
+        self.nodes[0].as_mut().expect("a running node").report_containing(part);
+    }
+
     /// Returns a fact about a node, as the first node shows it.
     pub fn fact(&self, number: usize, name: &str) -> bool {
         let body = self.node(0).admin("/data/fleet").body;

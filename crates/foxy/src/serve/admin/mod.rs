@@ -3,6 +3,7 @@
 
 pub mod access;
 mod connections;
+pub mod health;
 pub mod metrics;
 mod request_metrics;
 pub mod requests;

@@ -42,6 +42,10 @@ impl NoFleet {
         match *self {}
     }
 
+    pub fn others(&self) -> Vec<(String, bool)> {
+        match *self {}
+    }
+
     pub fn tick(&self) {
         match *self {}
     }

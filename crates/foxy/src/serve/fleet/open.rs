@@ -160,6 +160,12 @@ impl FleetView {
         self.nodes.status().into_iter().map(node).collect()
     }
 
+    /// Returns the name of each other node, and whether the node is lost.
+    pub fn others(&self) -> Vec<(String, bool)> {
+        let others = self.nodes.status().into_iter().filter(|node| !node.is_own);
+        others.map(|node| (node.member.id.as_str().to_owned(), node.is_lost)).collect()
+    }
+
     /// Adds the state of each other node to `/metrics`.
     pub fn expose(&self, exposition: &mut Exposition) {
         let nodes = self.nodes.status();
