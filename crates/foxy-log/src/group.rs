@@ -71,6 +71,11 @@ impl Totals {
         self.ttfb.merge(&other.ttfb);
     }
 
+    /// Returns true if some entries stand for several requests, so that the counts are estimates.
+    pub const fn is_estimate(&self) -> bool {
+        self.entries != self.requests
+    }
+
     /// Returns the fraction of the cacheable requests that the cache answered.
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.cacheable > 0).then(|| self.hits as f64 / self.cacheable as f64)
@@ -180,6 +185,7 @@ mod tests {
         let mut all = Totals::default();
         one.sorted().iter().for_each(|(_, totals)| all.merge(totals));
         assert_eq!((all.entries, all.hits, all.cacheable, all.bytes), (3, 30, 41, 410));
+        assert!(all.is_estimate() && !Totals::default().is_estimate());
         assert_eq!((all.hit_ratio(), all.byte_ratio()), (Some(30.0 / 41.0), Some(300.0 / 410.0)));
     }
 

@@ -17,7 +17,7 @@ use foxy_log::field::{self, Field};
 use foxy_log::group::{Groups, Totals};
 use foxy_log::query::{Query, QueryFault};
 use foxy_log::transaction::Transaction;
-use sources::{Counted, LogSource};
+use sources::LogSource;
 use std::path::PathBuf;
 
 /// Number of groups that `--group` shows unless `-n` gives a number.
@@ -205,15 +205,8 @@ fn groups(
         if rest > 0 {
             terminal::print(&format!("{rest} more; -n N shows more"));
         }
-        terminal::print(&estimate(&all, &counted));
+        terminal::print(&counted.basis(&all));
     }
     counted.report_unread();
     Ok(())
-}
-
-/// Returns a line about the number of entries and the number of requests that they stand for.
-fn estimate(all: &Totals, counted: &Counted) -> String {
-    let lost = counted.lost;
-    let lost = if lost > 0 { format!("; {lost} entries were lost") } else { String::new() };
-    format!("{} entries stand for {} requests{lost}", all.entries, all.requests)
 }

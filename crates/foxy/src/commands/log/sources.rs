@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use flate2::read::MultiGzDecoder;
+use foxy_log::group::Totals;
 use foxy_log::lines;
 use foxy_log::query::Query;
 use foxy_log::ring::reader::{Ring, scan};
@@ -79,6 +80,25 @@ impl Counted {
         if let Some((first, last)) = other.times {
             self.extend(first, last);
         }
+    }
+
+    /// Returns a line about the entries from which `totals` are counted.
+    pub fn basis(&self, totals: &Totals) -> String {
+        let Self { seen, lost, .. } = self;
+        let mut text = format!("{} entries", totals.entries);
+        if totals.is_estimate() {
+            let about = totals.requests;
+            text.push_str(&format!(
+                " stand for about {about} requests: the log keeps a sample of the {seen} requests \
+                 of this time"
+            ));
+        }
+        if *lost > 0 {
+            text.push_str(&format!(
+                "; {lost} more entries were lost, because writing was too slow"
+            ));
+        }
+        text
     }
 
     /// Reports lines that have no known format, and damaged rings.
@@ -187,4 +207,22 @@ fn read_lines<T: Send>(
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         ended.collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_counts_from_a_sample_are_estimates() {
+        let counted = Counted { seen: 1000, ..Counted::default() };
+        let whole = Totals { entries: 7, requests: 7, ..Totals::default() };
+        assert_eq!(counted.basis(&whole), "7 entries");
+        let sample = Totals { entries: 31, requests: 990, ..Totals::default() };
+        let expected = "31 entries stand for about 990 requests: the log keeps a sample of the \
+                        1000 requests of this time";
+        assert_eq!(counted.basis(&sample), expected);
+        let lost = Counted { lost: 2, ..counted }.basis(&whole);
+        assert_eq!(lost, "7 entries; 2 more entries were lost, because writing was too slow");
+    }
 }

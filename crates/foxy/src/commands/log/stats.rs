@@ -89,9 +89,10 @@ fn shown(summary: &Summary, counted: &Counted) -> String {
     let statuses = statuses.iter().take(SHOWN).map(|(status, totals)| {
         format!("{status} {}", share(Some(totals.requests as f64 / all.requests.max(1) as f64)))
     });
+    let about = if all.is_estimate() { "about " } else { "" };
     let mut text = format!(
-        "{} to {}\n{} requests, {} by clients, {} failed or refused\nhits {}, of bytes {}; median \
-         {}, p99 {}\nstatus: {}\n{} entries; the log saw {} requests and lost {} entries\n",
+        "{} to {}\n{about}{} requests, {about}{} to clients, {about}{} failed or refused\nhits \
+         {}, of bytes {}; median {}, p99 {}\nstatus: {}\n{}\n",
         time::shown(first),
         time::shown(last),
         all.requests,
@@ -102,9 +103,7 @@ fn shown(summary: &Summary, counted: &Counted) -> String {
         quantile(0.5),
         quantile(0.99),
         statuses.collect::<Vec<_>>().join(", "),
-        all.entries,
-        counted.seen,
-        counted.lost,
+        counted.basis(all),
     );
     let mut table = |name: &str, groups: &Groups, most: usize| {
         let sorted = groups.sorted();
