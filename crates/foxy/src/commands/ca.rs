@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::{CivilTime, HostPattern, WallTime, clock};
 use foxy_cli::machine::Machine;
 use foxy_proxy::intercept::{AuthorityFacts, NewAuthority, make};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("init", matches)) => init(matches),
+        Some(("show", matches)) if matches.get_flag("json") => show_json(&folder(matches)),
         Some(("show", matches)) => show(&folder(matches)),
         _ => Err(Failure::Unusable(
             "no command is given; `foxy ca --help` lists the commands".into(),
@@ -78,6 +80,12 @@ fn show_command() -> Command {
     Command::new("show")
         .about("Show a certificate authority: hosts, fingerprint, expiry date, and how to trust it")
         .arg(folder_argument())
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON object instead of text"),
+        )
 }
 
 fn folder_argument() -> Arg {
@@ -151,6 +159,21 @@ fn init(matches: &ArgMatches) -> Result<(), Failure> {
 fn show(folder: &Path) -> Result<(), Failure> {
     let facts = authority_folder::facts(folder)?;
     terminal::print(text(folder, &facts, clock::wall()).trim_end());
+    Ok(())
+}
+
+fn show_json(folder: &Path) -> Result<(), Failure> {
+    let facts = authority_folder::facts(folder)?;
+    let hosts = facts.constraints.permitted().iter().map(ToString::to_string);
+    let object = json!({
+        "certificate": authority_folder::certificate(folder).display().to_string(),
+        "key": authority_folder::key(folder).display().to_string(),
+        "subject": facts.subject,
+        "hosts": hosts.collect::<Vec<_>>(),
+        "valid_until": CivilTime::of(facts.not_after).to_string(),
+        "sha256": fingerprint(&facts.fingerprint),
+    });
+    terminal::print(&object.to_string());
     Ok(())
 }
 

@@ -4,18 +4,19 @@ use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 pub fn command() -> Command {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let status = Command::new("status")
         .about("Show the nodes of the fleet, their shares and loads, and the requests between them")
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json.clone().help("Print one JSON object instead of text"));
     let stay = Arg::new("cancel").long("cancel").action(ArgAction::SetTrue);
     let drain = Command::new("drain")
         .about("Let the running foxy leave its fleet: it takes no keys, until it stops")
-        .arg(stay.help("Let the node take its cache keys again"));
+        .arg(stay.help("Let the node take its cache keys again"))
+        .arg(json.help("Print one JSON object instead of text"));
     Command::new("fleet")
         .about("Show the nodes that share one cache, or let a node leave")
         .subcommand_required(true)
@@ -36,6 +37,10 @@ fn drain(matches: &ArgMatches) -> Result<(), Failure> {
     let stays = matches.get_flag("cancel");
     let path = if stays { "/fleet/stay" } else { "/fleet/drain" };
     AdminClient::new(matches)?.ask("POST", path, "")?;
+    if matches.get_flag("json") {
+        terminal::print(&json!({ "is_leaving": !stays }).to_string());
+        return Ok(());
+    }
     terminal::print(if stays {
         "the node takes its keys again"
     } else {
@@ -157,7 +162,6 @@ fn summary(status: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_nodes_are_shown_with_their_states() {

@@ -3,19 +3,32 @@
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::json;
 
 pub fn command() -> Command {
-    admin_client::add_to(
-        Command::new("health").about("Ask a running foxy whether it is healthy").long_about(
-            "Ask a running foxy whether it is healthy. Exits with 0 if foxy is healthy, and \
-                 with 3 if foxy has troubles or does not answer.",
-        ),
-    )
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
+    let command = Command::new("health")
+        .about("Ask a running foxy whether it is healthy")
+        .long_about(
+            "Ask a running foxy whether it is healthy. Exits with 0 if foxy is healthy, and with \
+             3 if foxy has troubles or does not answer.",
+        )
+        .arg(json.help("Print one JSON object, also if foxy has troubles"));
+    admin_client::add_to(command)
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let answer = AdminClient::new(matches)?.ask("GET", "/healthz", "")?;
-    terminal::print(answer.trim_end());
-    Ok(())
+    let client = AdminClient::new(matches)?;
+    if !matches.get_flag("json") {
+        terminal::print(client.ask("GET", "/healthz", "")?.trim_end());
+        return Ok(());
+    }
+    let troubles = client.troubles()?;
+    terminal::print(&json!({ "ok": troubles.is_empty(), "troubles": troubles }).to_string());
+    match troubles.len() {
+        0 => Ok(()),
+        1 => Err(Failure::Failed("foxy has 1 trouble".into())),
+        count => Err(Failure::Failed(format!("foxy has {count} troubles"))),
+    }
 }

@@ -4,7 +4,7 @@ use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::serve::LONGEST_UPGRADE;
 use crate::terminal;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ pub fn command() -> Command {
         .value_name("BINARY")
         .value_parser(value_parser!(PathBuf))
         .help("The new binary [default: the path with which the running foxy was started]");
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("upgrade")
         .about("Replace a running foxy by a new binary, without a stop")
         .long_about(
@@ -21,7 +22,8 @@ pub fn command() -> Command {
              stores. During this handover, new connections wait. The old process finishes its \
              connections. If the new process does not come up, the old process stays in service.",
         )
-        .arg(binary);
+        .arg(binary)
+        .arg(json.help("Print one JSON object instead of text"));
     admin_client::add_to(command)
 }
 
@@ -40,6 +42,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let said: Value = serde_json::from_str(&answer).map_err(|error| {
         Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
     })?;
+    if matches.get_flag("json") {
+        terminal::print(answer.trim_end());
+        return Ok(());
+    }
     terminal::print(&format!(
         "process {} serves now; new connections waited {} ms",
         said["process"], said["gap_ms"]

@@ -3,15 +3,17 @@
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use crate::users_file;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_proxy::core::users::{password_line, token_line};
+use serde_json::json;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn command() -> Command {
     let file = Arg::new("file").value_name("FILE").required(true);
     let file = file.value_parser(value_parser!(PathBuf)).help("File of the setting `users-file`");
     let name = Arg::new("name").value_name("NAME").required(true).help("Name of the user");
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let with_name = |command: Command| command.arg(file.clone()).arg(name.clone());
     Command::new("user")
         .about("Add, remove or list the users of a proxy")
@@ -31,7 +33,12 @@ pub fn command() -> Command {
             ),
         ))
         .subcommand(with_name(Command::new("remove").about("Remove a user")))
-        .subcommand(Command::new("list").about("List the users").arg(file.clone()))
+        .subcommand(
+            Command::new("list")
+                .about("List the users")
+                .arg(file.clone())
+                .arg(json.help("Print one JSON object instead of text")),
+        )
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -42,11 +49,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let file = matches.get_one::<PathBuf>("file").expect("clap requires it");
     if action == "list" {
-        for (name, has_token) in users_file::read(file)?.names() {
-            let proof = if has_token { "token" } else { "password" };
-            terminal::print(&format!("{name}\t{proof}"));
-        }
-        return Ok(());
+        return list(file, matches.get_flag("json"));
     }
     let name = matches.get_one::<String>("name").expect("clap requires it");
     let had = match action {
@@ -73,6 +76,19 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let text = format!("foxy: {done} {name}; `foxy reload` puts the change in force");
     terminal::report(Level::Info, &text);
+    Ok(())
+}
+
+fn list(file: &Path, as_json: bool) -> Result<(), Failure> {
+    let book = users_file::read(file)?;
+    let proof = |has_token| if has_token { "token" } else { "password" };
+    let users = book.names().map(|(name, has_token)| (name, proof(has_token)));
+    if as_json {
+        let user = |(name, proof)| json!({ "name": name, "proof": proof });
+        terminal::print(&json!({ "users": users.map(user).collect::<Vec<_>>() }).to_string());
+        return Ok(());
+    }
+    users.for_each(|(name, proof)| terminal::print(&format!("{name}\t{proof}")));
     Ok(())
 }
 

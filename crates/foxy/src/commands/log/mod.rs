@@ -55,7 +55,8 @@ pub fn command() -> Command {
         .arg(switch("fields", "List the fields"));
     let stats = Command::new("stats")
         .about("Show hit ratio, hosts, latencies, errors and the slowest requests on one screen")
-        .args(sources_and_query());
+        .args(sources_and_query())
+        .arg(switch("json", "Print one JSON object instead of text"));
     command.subcommand(stats)
 }
 
@@ -95,7 +96,8 @@ fn suggestion(name: &str) -> String {
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(("stats", matches)) = matches.subcommand() {
-        return stats::run(&opened(matches)?, &query(matches)?);
+        let as_json = matches.get_flag("json");
+        return stats::run(&opened(matches)?, &query(matches)?, as_json);
     }
     if matches.get_flag("fields") {
         terminal::print(text::fields().trim_end());

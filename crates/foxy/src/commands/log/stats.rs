@@ -5,12 +5,13 @@ use super::text::{self, duration};
 use crate::commands::figures::share;
 use crate::failure::Failure;
 use crate::terminal;
-use foxy_base::ByteSize;
+use foxy_base::{ByteSize, ascii_json};
 use foxy_log::field;
 use foxy_log::group::{Groups, Totals};
 use foxy_log::lines::time;
 use foxy_log::query::Query;
 use foxy_log::transaction::Transaction;
+use serde_json::{Value, json};
 
 /// Number of hosts and of reasons that the summary shows.
 const SHOWN: usize = 6;
@@ -72,13 +73,39 @@ impl Summary {
     }
 }
 
-pub fn run(sources: &[LogSource], query: &Query) -> Result<(), Failure> {
+pub fn run(sources: &[LogSource], query: &Query, as_json: bool) -> Result<(), Failure> {
     let (found, counted) = sources::collect(sources, query, Summary::new, Summary::add)?;
     let mut summary = Summary::new();
     found.into_iter().for_each(|part| summary.merge(part));
-    terminal::print(shown(&summary, &counted).trim_end());
+    if as_json {
+        terminal::print(&ascii_json(&json_of(&summary, &counted).to_string()));
+    } else {
+        terminal::print(shown(&summary, &counted).trim_end());
+    }
     counted.report_unread();
     Ok(())
+}
+
+/// Describes a log as JSON. `all` has the sums. If `is_estimate` is true, the log has only a sample
+/// of the `seen` requests.
+fn json_of(summary: &Summary, counted: &Counted) -> Value {
+    let groups = |groups: &Groups| -> Value {
+        let counts = groups.sorted().into_iter();
+        counts.map(|(value, totals)| (value.to_owned(), text::totals_json(totals))).collect()
+    };
+    json!({
+        "from": counted.times.map(|(first, _)| time::shown(first)),
+        "to": counted.times.map(|(_, last)| time::shown(last)),
+        "all": text::totals_json(&summary.all),
+        "is_estimate": summary.all.is_estimate(),
+        "seen": counted.seen,
+        "lost": counted.lost,
+        "outcomes": groups(&summary.outcomes),
+        "hosts": groups(&summary.hosts),
+        "reasons": groups(&summary.reasons),
+        "statuses": groups(&summary.statuses),
+        "slowest": summary.slowest.iter().map(text::transaction_json).collect::<Vec<_>>(),
+    })
 }
 
 fn shown(summary: &Summary, counted: &Counted) -> String {

@@ -11,7 +11,11 @@ use serde_json::{Map, Value, json};
 
 /// Returns a line for a transaction.
 pub fn one(transaction: &Transaction<'_>, as_json: bool) -> String {
-    if as_json { ascii_json(&json_line(transaction)) } else { printable(&line(transaction)) }
+    if as_json {
+        ascii_json(&transaction_json(transaction).to_string())
+    } else {
+        printable(&line(transaction))
+    }
 }
 
 fn line(transaction: &Transaction<'_>) -> String {
@@ -59,7 +63,7 @@ fn line(transaction: &Transaction<'_>) -> String {
 }
 
 /// Returns the known fields of a transaction as a JSON object. Durations are in microseconds.
-fn json_line(transaction: &Transaction<'_>) -> String {
+pub fn transaction_json(transaction: &Transaction<'_>) -> Value {
     let mut object = Map::new();
     for field in field::all() {
         let value = match (field.get, field.kind) {
@@ -77,7 +81,7 @@ fn json_line(transaction: &Transaction<'_>) -> String {
         };
         object.extend(value.map(|value| (name, value)));
     }
-    Value::from(object).to_string()
+    object.into()
 }
 
 /// Returns a duration of `micros` in its usual unit, with three digits.
@@ -125,8 +129,14 @@ pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
 
 /// Returns a group as a JSON object.
 pub fn group_json(field: &str, (value, totals): (&str, &Totals)) -> String {
-    let object = json!({
-        field: value,
+    let mut object = totals_json(totals);
+    object[field] = value.into();
+    ascii_json(&object.to_string())
+}
+
+/// Returns the counts of a part of a log as a JSON object.
+pub fn totals_json(totals: &Totals) -> Value {
+    json!({
         "entries": totals.entries,
         "requests": totals.requests,
         "hit_ratio": totals.hit_ratio(),
@@ -136,8 +146,7 @@ pub fn group_json(field: &str, (value, totals): (&str, &Totals)) -> String {
         "median_us": totals.elapsed.quantile(0.5),
         "p99_us": totals.elapsed.quantile(0.99),
         "origin_p99_us": totals.ttfb.quantile(0.99),
-    });
-    ascii_json(&object.to_string())
+    })
 }
 
 /// Returns a table of all fields.

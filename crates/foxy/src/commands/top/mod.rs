@@ -27,6 +27,7 @@ const ONCE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
 pub fn command() -> Command {
     let interval = Arg::new("interval").long("interval").value_name("TIME").default_value("1s");
     let once = Arg::new("once").long("once").action(ArgAction::SetTrue);
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).requires("once");
     let command = Command::new("top")
         .about("Watch rates, outcomes, hosts, slow requests and the disk of a running foxy")
         .long_about(
@@ -35,7 +36,8 @@ pub fn command() -> Command {
              the environment variable NO_COLOR, the screen has no colours.",
         )
         .arg(interval.value_parser(parse_positive_duration).help("Time between updates"))
-        .arg(once.help("Print one frame as text, for scripts"));
+        .arg(once.help("Print one frame as text, for scripts"))
+        .arg(json.help("Print the data of the frame as one JSON object"));
     admin_client::add_to(command)
 }
 
@@ -43,6 +45,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let interval = *matches.get_one::<Duration>("interval").expect("has a default");
     let client = AdminClient::new(matches)?;
     let mut looks = Looks::new(client.address());
+    if matches.get_flag("json") {
+        terminal::print(&watch::look(&client)?.live.to_string());
+        return Ok(());
+    }
     if matches.get_flag("once") {
         looks.add(watch::look(&client)?);
         std::thread::sleep(interval);

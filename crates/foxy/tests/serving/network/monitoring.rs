@@ -145,6 +145,27 @@ fn doctor_names_an_unusable_configuration() {
     assert_eq!(finding["command"], format!("foxy check {file}"));
 }
 
+#[test]
+fn commands_print_json() {
+    let scene = Scene::start();
+    let path = |name: &str| scene.folder.path().join(name).display().to_string();
+    let admin = scene.foxy.admin.to_string();
+    let (users, authority, log) = (path("users"), path("ca"), path("access.log"));
+    assert_eq!(run(&["user", "token", &users, "ann"]).0, Some(0));
+    assert_eq!(run(&["ca", "init", "--allow", "a.test", "--dir", &authority]).0, Some(0));
+    let json = |words: &[&str]| -> Value {
+        let (code, out, err) = run(words);
+        assert_eq!(code, Some(0), "{out}{err}");
+        serde_json::from_str(&out).expect("JSON")
+    };
+    assert_eq!(json(&["health", "--json", "--admin", &admin])["ok"], true);
+    let users = json(&["user", "list", &users, "--json"]);
+    assert_eq!(users["users"], serde_json::json!([{ "name": "ann", "proof": "token" }]));
+    assert_eq!(json(&["ca", "show", "--dir", &authority, "--json"])["hosts"][0], "a.test");
+    let log = json(&["log", "stats", &log, "--json"]);
+    assert!(log["all"]["requests"].is_u64() && log["is_estimate"] == false, "{log}");
+}
+
 #[cfg(feature = "top")]
 #[test]
 fn top_prints_a_frame_of_a_running_foxy() {
@@ -155,6 +176,9 @@ fn top_prints_a_frame_of_a_running_foxy() {
     for part in [&format!("at {admin}, "), "memory-hit", "miss", "store", "serving"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
+    let (_, said, _) = run(&["top", "--once", "--json", "--admin", &admin]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert!(said["now_ms"].is_u64(), "{said}");
     let (code, _, err) = run(&["top", "--admin", &admin]);
     assert!(code == Some(2) && err.contains("--once prints one frame"), "{err}");
 }
