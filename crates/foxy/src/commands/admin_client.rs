@@ -3,8 +3,8 @@
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token_word;
-use crate::settings;
 use crate::settings::listen_address::ListenAddress;
+use crate::settings::{self, Settings};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_cli::machine::Machine;
 use serde_json::Value;
@@ -42,8 +42,21 @@ impl AdminClient {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
         let loaded = settings::read(file, None, &Machine::look())
             .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
-        let settings = loaded.settings;
         let given = matches.get_one::<ListenAddress>("admin");
+        let token_file = matches.get_one::<PathBuf>("admin-token-file");
+        Self::of(&loaded.settings, given, token_file)
+    }
+
+    /// Finds the admin server's address and token in the configuration.
+    pub fn configured(settings: &Settings) -> Result<Self, Failure> {
+        Self::of(settings, None, None)
+    }
+
+    fn of(
+        settings: &Settings,
+        given: Option<&ListenAddress>,
+        token_file: Option<&PathBuf>,
+    ) -> Result<Self, Failure> {
         let configured = settings.network.admin.iter();
         let address = given.into_iter().chain(configured).find(|address| is_whole(address));
         let address = address.cloned().ok_or_else(|| {
@@ -52,19 +65,14 @@ impl AdminClient {
                     .into(),
             )
         })?;
-        let token_file = matches
-            .get_one::<PathBuf>("admin-token-file")
-            .cloned()
-            .or(settings.access.admin_token_file);
-        let authorization = match token_file {
-            Some(path) => format!("Authorization: Bearer {}\r\n", read_token_word(&path)?),
+        let authorization = match token_file.or(settings.access.admin_token_file.as_ref()) {
+            Some(path) => format!("Authorization: Bearer {}\r\n", read_token_word(path)?),
             None => String::new(),
         };
         Ok(Self { address, authorization, patience: ANSWER_TIMEOUT })
     }
 
     /// Returns the address of the admin server.
-    #[cfg(feature = "top")]
     pub fn address(&self) -> String {
         self.address.to_string()
     }

@@ -5,8 +5,9 @@ mod machine;
 mod network;
 mod storage;
 
+use crate::commands::admin_client::AdminClient;
 use crate::failure::Failure;
-use crate::serve::trial::{self, Severity};
+use crate::serve::trial::{self, Finding, Severity};
 use crate::settings::{self, Settings};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -134,11 +135,38 @@ fn examine(settings: &Settings, machine: &Machine, name: &str) -> Vec<Diagnosis>
 fn trials(settings: &Settings, known: bool) -> Vec<Diagnosis> {
     let mut findings = trial::try_out(settings);
     findings.retain(|finding| !(known && finding.key == "tls-certificate"));
+    if let Some(address) = running(settings) {
+        findings.retain(|finding| !is_use_by_foxy(finding));
+        let says = format!("foxy runs, answers at {address}, and uses its addresses and stores");
+        let mut found = vec![Diagnosis::good("foxy", says)];
+        found.extend(diagnoses(findings));
+        return found;
+    }
     if findings.is_empty() {
         let says = "addresses, files, keys and stores can be opened";
         return vec![Diagnosis::good("start", says)];
     }
-    let diagnosis = |finding: trial::Finding| {
+    diagnoses(findings)
+}
+
+/// Returns the admin address of a running foxy with this configuration.
+fn running(settings: &Settings) -> Option<String> {
+    let client = AdminClient::configured(settings).ok()?;
+    client.troubles().is_ok().then(|| client.address())
+}
+
+/// Returns true if the finding says that an address or a store is in use.
+fn is_use_by_foxy(finding: &Finding) -> bool {
+    let is_address = matches!(
+        finding.key,
+        "listen" | "listen-tls" | "listen-transparent" | "fleet.listen" | "admin"
+    );
+    finding.severity == Severity::Warning
+        && (is_address || finding.message.contains("in use by another foxy"))
+}
+
+fn diagnoses(findings: Vec<Finding>) -> Vec<Diagnosis> {
+    let diagnosis = |finding: Finding| {
         let grade = match finding.severity {
             Severity::Error => Grade::Fault,
             Severity::Warning => Grade::Warning,

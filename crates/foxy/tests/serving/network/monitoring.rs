@@ -166,6 +166,24 @@ fn commands_print_json() {
     assert!(log["all"]["requests"].is_u64() && log["is_estimate"] == false, "{log}");
 }
 
+#[test]
+fn doctor_knows_the_running_foxy() {
+    let scene = Scene::start();
+    let (file, store) = (scene.folder.path().join("running.toml"), scene.folder.path());
+    let Foxy { proxy, admin, .. } = &scene.foxy;
+    let text = format!(
+        "listen = \"{proxy}\"\nadmin = \"{admin}\"\nstore = \"{}\"\nsize = \"64M\"\n",
+        store.join("store").display()
+    );
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let (_, said, err) = run(&["doctor", "--config", file, "--name", "localhost", "--json"]);
+    let found: Value = serde_json::from_str(&said).expect("JSON");
+    let found = found["findings"].as_array().expect("findings");
+    let has = |subject: &str| found.iter().any(|finding| finding["subject"] == subject);
+    assert!(has("foxy") && !has("ports") && !has("stores"), "{said}{err}");
+}
+
 #[cfg(feature = "top")]
 #[test]
 fn top_prints_a_frame_of_a_running_foxy() {
