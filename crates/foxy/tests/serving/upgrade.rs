@@ -177,6 +177,18 @@ fn a_new_process_that_fails_leaves_the_old_process_in_service() {
         let hit = foxy.get(&origin.url("x"));
         assert!(hit.cache_status().contains("hit"), "{line}: {hit:?}");
     }
+    let file = folder.path().join("child");
+    let line = format!("sleep 600 & echo $! > {}; exit 0", file.display());
+    let (_, _, error) = run(&[
+        "upgrade",
+        script(folder.path(), &line).to_str().expect("UTF-8"),
+        "--admin",
+        &foxy.admin.to_string(),
+    ]);
+    assert!(error.contains("the new process ended"), "{error}");
+    let child = std::fs::read_to_string(file).expect("written");
+    let child = child.trim().parse().expect("a process id");
+    until("the end of the new process's child", || is_gone(child).then_some(()));
     let binary = script(folder.path(), "exit 0");
     std::fs::set_permissions(&binary, PermissionsExt::from_mode(0o777)).expect("set");
     let admin = foxy.admin.to_string();

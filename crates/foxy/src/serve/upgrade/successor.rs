@@ -6,8 +6,11 @@ use super::{NotUpgraded, OPEN_LIMIT, START_LIMIT, binary};
 use crate::serve::activation::Purpose;
 use foxy_base::clock;
 use foxy_proxy::server::listener::{ListenSocket, SharedListener};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -39,8 +42,8 @@ pub struct Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // An error means that the process has ended already.
-            let _ = child.kill();
+            kill_group(&child);
+            // The process cannot outlive the kill.
             let _ = child.wait();
         }
     }
@@ -62,6 +65,9 @@ impl Successor {
         };
         let mut command = Command::new(&program);
         command.args(std::env::args_os().skip(1)).env(VARIABLE, "1").stdin(Stdio::from(other));
+        // If the binary is a script, its own children hold copies of the sockets. They are in the
+        // same process group.
+        command.process_group(0);
         for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
             command.env_remove(variable);
         }
@@ -139,12 +145,26 @@ impl Successor {
                 Ok(_) => {}
                 Err(NoPacket::Late) => return Err(late),
                 Err(NoPacket::Ended) => {
-                    let status = self.child.as_mut().and_then(|child| child.wait().ok());
-                    return Err(NotUpgraded::Ended(status));
+                    return Err(NotUpgraded::Ended(self.child.take().and_then(ended)));
                 }
             }
         }
     }
+}
+
+/// Waits until the new process has ended, and kills the processes that it has started.
+fn ended(mut child: Child) -> Option<ExitStatus> {
+    // Before the kill, the ended process must keep its id, so that no other group can get this id.
+    let keeps_id = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&child)), keeps_id)).ok()?;
+    kill_group(&child);
+    child.wait().ok()
+}
+
+/// Kills the new process and all processes that it has started.
+fn kill_group(child: &Child) {
+    // An error means that no process of the group is left.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 fn descriptor(socket: &ListenSocket) -> BorrowedFd<'_> {
