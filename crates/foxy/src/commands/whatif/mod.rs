@@ -13,6 +13,7 @@ use foxy_base::ByteSize;
 use foxy_schemes::PolicyName;
 use foxy_workload::trace::Format;
 use std::path::PathBuf;
+use text::CurveSource;
 
 pub fn command() -> Command {
     let flag = |name: &'static str, value, help| {
@@ -37,14 +38,14 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let report = match matches.get_one::<PathBuf>("log") {
-        Some(path) => log::report(matches, path)?,
-        None => ask(&AdminClient::new(matches)?)?,
+    let (report, source) = match matches.get_one::<PathBuf>("log") {
+        Some(path) => (log::report(matches, path)?, CurveSource::Finished),
+        None => (ask(&AdminClient::new(matches)?)?, CurveSource::Running),
     };
     let printed = if matches.get_flag("json") {
         serde_json::to_string(&report).map_err(|error| Failure::Failed(error.to_string()))?
     } else {
-        text::of(&report)
+        text::of(&report, source)
     };
     terminal::print(&printed);
     Ok(())

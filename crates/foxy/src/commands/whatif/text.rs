@@ -7,7 +7,26 @@ use foxy_report::Table;
 
 const HOST_WIDTH: usize = 20;
 
-pub fn of(report: &WhatIfReport) -> String {
+/// The requests from which the curves come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurveSource {
+    /// All requests of a log.
+    Finished,
+    /// The requests so far of a running foxy.
+    Running,
+}
+
+impl CurveSource {
+    /// Returns the meaning of the mark of a cache that was never full.
+    const fn remark(self) -> &'static str {
+        match self {
+            Self::Finished => "* never full: no object of this log had to leave\n",
+            Self::Running => "* not full yet: the value will still rise\n",
+        }
+    }
+}
+
+pub fn of(report: &WhatIfReport, source: CurveSource) -> String {
     let WhatIfReport { requests, bytes, lost, tiers } = report;
     if tiers.is_empty() {
         return "foxy makes no estimates, because what-if is off; set what-if = \"on\"".to_owned();
@@ -19,13 +38,13 @@ pub fn of(report: &WhatIfReport) -> String {
             "foxy dropped {lost} sampled requests, because there were too many\n"
         ));
     }
-    let tiers = tiers.iter().map(tier).collect::<Vec<_>>();
+    let tiers = tiers.iter().map(|it| tier(it, source)).collect::<Vec<_>>();
     text.push('\n');
     text.push_str(&tiers.join("\n"));
     text.trim_end().to_owned()
 }
 
-fn tier(tier: &TierReport) -> String {
+fn tier(tier: &TierReport, source: CurveSource) -> String {
     let mut text = format!(
         "{} cache of {} with {} (sample: 1 of {:.0} keys)\n",
         tier.tier,
@@ -40,7 +59,7 @@ fn tier(tier: &TierReport) -> String {
     }
     text.push_str(&table.render());
     if tier.curve().any(|point| !point.was_full) {
-        text.push_str("* not full yet: the value will still rise\n");
+        text.push_str(source.remark());
     }
     let others: Vec<_> = tier.points.iter().filter(|point| point.policy != tier.policy).collect();
     if !others.is_empty() {
@@ -127,9 +146,9 @@ mod tests {
             }],
         };
         let none = WhatIfReport { requests: 0.0, bytes: 0.0, lost: 0, tiers: Vec::new() };
-        assert!(of(&none).contains("what-if = \"on\""));
+        assert!(of(&none, CurveSource::Running).contains("what-if = \"on\""));
         let report = WhatIfReport { requests: 2e6, bytes: 3e12, lost: 5, tiers: vec![tier] };
-        let text = of(&report);
+        let text = of(&report, CurveSource::Running);
         for part in [
             "2000000 cacheable requests",
             "dropped 5 sampled requests",
@@ -145,5 +164,11 @@ mod tests {
             assert!(text.contains(part), "no {part} in\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let finished = of(&report, CurveSource::Finished);
+        assert!(
+            finished.contains("* never full: no object of this log had to leave"),
+            "{finished}"
+        );
+        assert!(!finished.contains("still rise"), "{finished}");
     }
 }
