@@ -17,6 +17,7 @@ function name(factor) {
 
 // Returns a share with half the width of its interval.
 function withMargin({ value, low, high }) {
+  if (low === null) return `${percent(value)} ±?`;
   const half = ((high - low) / 2) * 100;
   return half < 0.05 ? percent(value) : `${percent(value)} ±${half.toFixed(1)}`;
 }
@@ -36,10 +37,12 @@ function picture(tier, points) {
     const at = (index) => x(index) + shift * 4;
     const places = points.map((point, index) => `${index ? "L" : "M"}${at(index)} ${
       y(point[series.key].value).toFixed(1)}`);
-    const intervals = points.map((point, index) => drawing("line", {
-      x1: at(index), x2: at(index), y1: y(point[series.key].low), y2: y(point[series.key].high),
-      class: `line ${series.class}`,
-    }));
+    const intervals = points.flatMap((point, index) => {
+      const { low, high } = point[series.key];
+      return low === null ? [] : [drawing("line", {
+        x1: at(index), x2: at(index), y1: y(low), y2: y(high), class: `line ${series.class}`,
+      })];
+    });
     return [drawing("path", { d: places.join(""), class: `line ${series.class}` }), ...intervals];
   });
   const spoken = points.map((point) =>

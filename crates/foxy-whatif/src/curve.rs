@@ -8,17 +8,27 @@ use foxy_schemes::PolicyName;
 pub struct Estimate {
     /// The most likely fraction.
     pub value: f64,
-    /// The lower end of the interval.
-    pub low: f64,
-    /// The upper end of the interval.
-    pub high: f64,
+    /// The ends of the interval. `None` if the sample does not show how uncertain the value is.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Estimate {
     pub(crate) fn new(value: f64, half_width: f64) -> Self {
         let within = |share: f64| share.clamp(0.0, 1.0);
-        let (low, high) = (within(value - half_width), within(value + half_width));
-        Self { value: within(value), low, high }
+        let interval = (within(value - half_width), within(value + half_width));
+        Self { value: within(value), interval: Some(interval) }
+    }
+
+    /// Widens the interval by requests that were lost, which may all be hits or all be misses.
+    pub(crate) fn with_lost(self, share: f64) -> Self {
+        let widened = |(low, high)| (low * (1.0 - share), high + share * (1.0 - high));
+        Self { interval: self.interval.map(widened), ..self }
+    }
+
+    /// Removes an interval without width. Equal results of all groups of sampled keys say nothing
+    /// about the keys outside the sample.
+    pub(crate) fn of_part(self) -> Self {
+        Self { interval: self.interval.filter(|(low, high)| low < high), ..self }
     }
 }
 
@@ -51,4 +61,6 @@ pub struct Totals {
     /// The requests that the present cache answered, and their bytes. `None` if they are unknown,
     /// as in many logs.
     pub hits: Option<(f64, f64)>,
+    /// The share of the sampled requests that were not simulated.
+    pub lost_share: f64,
 }

@@ -2,7 +2,7 @@
 //! estimates their hits.
 
 use crate::cache::{CacheSettings, MiniatureCache};
-use crate::curve::{Point, Totals};
+use crate::curve::{Estimate, Point, Totals};
 use crate::hosts::{HostCurve, HostTable};
 use crate::rate::SampleRate;
 use crate::sums::{Amount, GroupSums, bytes, difference, requests};
@@ -167,15 +167,20 @@ impl Estimator {
     /// many hits and few misses.
     fn point(&self, simulated: &Simulated, totals: &Totals) -> Point {
         let Simulated { factor, cache, missed } = simulated;
+        let present = &self.simulated[PRESENT];
+        let is_known = totals.hits.is_some() && std::ptr::eq(simulated, present);
         let estimate = |of: fn(&Amount) -> f64, whole: f64, hits: Option<f64>| {
             let whole = whole.max(f64::MIN_POSITIVE);
             if let Some(hits) = hits {
-                let present = &self.simulated[PRESENT].missed;
-                difference((present, missed), of, (hits / whole, whole))
+                difference((&present.missed, missed), of, (hits / whole, whole))
             } else {
                 let all = missed.with(&self.unavoidable);
                 difference((&GroupSums::default(), &all), of, (1.0, whole))
             }
+        };
+        let estimate = |of: fn(&Amount) -> f64, whole: f64, hits: Option<f64>| {
+            let found = estimate(of, whole, hits);
+            if is_known { found } else { self.doubted(found, totals.lost_share) }
         };
         let CacheSettings { policy, capacity, .. } = *cache.settings();
         Point {
@@ -189,9 +194,22 @@ impl Estimator {
         }
     }
 
-    /// Returns the curves of the `most` hosts with the most requests.
-    pub fn hosts(&self, most: usize) -> Vec<HostCurve> {
-        self.hosts.curves(most)
+    /// Adds the doubts that the groups of keys do not show: lost requests, and keys outside the
+    /// sample.
+    fn doubted(&self, found: Estimate, lost_share: f64) -> Estimate {
+        let found = found.with_lost(lost_share);
+        if self.rate == SampleRate::default() { found } else { found.of_part() }
+    }
+
+    /// Returns the curves of the `most` hosts with the most requests. `lost_share` is the share of
+    /// the sampled requests that were not simulated.
+    pub fn hosts(&self, most: usize, lost_share: f64) -> Vec<HostCurve> {
+        let doubted = |found| self.doubted(found, lost_share);
+        let mut curves = self.hosts.curves(most);
+        for (hits, bytes) in curves.iter_mut().flat_map(|curve| &mut curve.points) {
+            (*hits, *bytes) = (doubted(*hits), doubted(*bytes));
+        }
+        curves
     }
 }
 

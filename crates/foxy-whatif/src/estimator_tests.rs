@@ -63,7 +63,8 @@ fn with_all_keys_the_curve_equals_the_simulation() {
             let (hits, bytes) = simulated(&lookups, point, u64::MAX);
             for (estimate, exact) in [(point.hits, hits), (point.byte_hits, bytes)] {
                 assert!((estimate.value - exact).abs() < 1e-9, "{point:?}, exact {exact}");
-                assert!(estimate.high - estimate.low < 1e-9, "{point:?}");
+                let (low, high) = estimate.interval.expect("all keys were simulated");
+                assert!(high - low < 1e-9, "{point:?}");
             }
         }
     }
@@ -114,7 +115,8 @@ fn known_hits_move_the_whole_curve() {
             estimator.add(&SampledRequest { may_hit, ..request(url, 80, 0) });
         }
     }
-    let totals = Totals { requests: 20.0, bytes: 1600.0, hits: Some((4.0, 400.0)) };
+    let totals =
+        Totals { requests: 20.0, bytes: 1600.0, hits: Some((4.0, 400.0)), ..Totals::default() };
     let points = estimator.points(&totals);
     let values: Vec<_> = points.iter().map(|point| (point.hits.value * 20.0).round()).collect();
     assert_eq!(values, [4.0, 4.0, 4.0, 20.0, 20.0, 20.0]);
@@ -131,8 +133,44 @@ fn hosts_have_curves_of_their_own() {
         estimator.add(&SampledRequest { host: &host, ..request(number, 10, 0) });
         estimator.add(&SampledRequest { host: "busy.test", ..request(5000, 10, 0) });
     }
-    let hosts = estimator.hosts(3);
+    let hosts = estimator.hosts(3, 0.0);
     assert_eq!((hosts.len(), &*hosts[0].host), (3, "busy.test"));
     assert!(hosts[0].requests == 1000.0 && hosts[0].points[2].0.value == 0.999, "{:?}", hosts[0]);
     assert_eq!(hosts[1].points[2].0.value, 0.0);
+}
+
+/// Feeds `requests` requests of small objects to an estimator with a sample of 1 in 4 keys. Its
+/// caches hold all objects.
+fn sampled(requests: u32) -> Estimator {
+    let tier =
+        Tier { capacity: 1 << 40, policy: PolicyName::Lru, object_limit: 1 << 30, shards: 1 };
+    let mut estimator = Estimator::new(tier, &[PolicyName::Sieve], PLENTY);
+    (0..2).for_each(|_| estimator.thin());
+    (0..requests).for_each(|number| estimator.add(&request(number % 500, 100, 1)));
+    estimator
+}
+
+#[test]
+fn a_sample_in_which_all_caches_are_equal_gives_no_interval() {
+    let hits = Some((1200.0, 120_000.0));
+    let totals = Totals { requests: 2000.0, bytes: 200_000.0, hits, lost_share: 0.0 };
+    let points = sampled(2000).points(&totals);
+    for (number, point) in points.iter().enumerate() {
+        let counted = (number == PRESENT).then_some((0.6, 0.6));
+        assert_eq!((point.hits.interval, point.byte_hits.interval), (counted, counted));
+    }
+}
+
+#[test]
+fn lost_requests_widen_the_interval_as_if_all_were_hits_or_all_misses() {
+    let hits = Some((1200.0, 120_000.0));
+    let totals = Totals { requests: 2000.0, bytes: 200_000.0, hits, lost_share: 0.25 };
+    let estimator = sampled(2000);
+    let points = estimator.points(&totals);
+    assert_eq!(points[PRESENT].hits.interval, Some((0.6, 0.6)));
+    let (low, high) = points[0].hits.interval.expect("the loss is known");
+    assert!((low - 0.45).abs() < 1e-9 && (high - 0.7).abs() < 1e-9, "{low} {high}");
+    let host = &estimator.hosts(1, 0.25)[0].points[0].0;
+    let (low, high) = host.interval.expect("the loss is known");
+    assert!(low < host.value - 0.1 && high > host.value + 0.01, "{host:?}");
 }

@@ -103,10 +103,13 @@ fn size(bytes: u64) -> String {
 }
 
 /// Returns half the width of the 95 % interval, in percentage points. Returns nothing if the value
-/// is exact.
+/// is exact, and `±?` if the width is not known.
 fn margin(share: &Share) -> String {
-    let half = (share.high - share.low) / 2.0 * 100.0;
-    if half < 0.005 { String::new() } else { format!("±{half:.1}") }
+    match share.margin().map(|half| half * 100.0) {
+        None => "±?".into(),
+        Some(half) if half < 0.005 => String::new(),
+        Some(half) => format!("±{half:.1}"),
+    }
 }
 
 #[cfg(test)]
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     fn within(value: f64, half: f64) -> Share {
-        Share { value, low: value - half, high: value + half }
+        Share { value, low: Some(value - half), high: Some(value + half) }
     }
 
     #[test]
@@ -124,7 +127,7 @@ mod tests {
             policy: policy.into(),
             capacity: (factor * 1e9) as u64,
             hits: within(0.5, 0.012),
-            byte_hits: within(0.25, 0.0),
+            byte_hits: Share { value: 0.25, low: None, high: None },
             keys: 7,
             was_full,
         };
@@ -158,6 +161,7 @@ mod tests {
             "* not full yet",
             "50.0 %",
             "±1.2",
+            "±?",
             "sieve",
             "…",
         ] {

@@ -4,29 +4,29 @@ use super::metrics::{Exposition, FamilyKind};
 use crate::serve::whatif::report::{PointReport, WhatIfReport};
 
 /// A metric of the what-if curves: its name, its help, and a function that returns its value at a
-/// point of a curve.
-type PointMetric = (&'static str, &'static str, fn(&PointReport) -> f64);
+/// point of a curve, if the value is known.
+type PointMetric = (&'static str, &'static str, fn(&PointReport) -> Option<f64>);
 
 const METRICS: [PointMetric; 4] = [
     (
         "foxy_whatif_hit_ratio",
         "Estimated hit ratio of the tier with another size (factor) or policy.",
-        |point| point.hits.value,
+        |point| Some(point.hits.value),
     ),
     (
         "foxy_whatif_hit_ratio_margin",
         "Half the width of the 95 % interval of foxy_whatif_hit_ratio.",
-        |point| (point.hits.high - point.hits.low) / 2.0,
+        |point| point.hits.margin(),
     ),
     (
         "foxy_whatif_byte_hit_ratio",
         "Estimated byte hit ratio of the tier with another size (factor) or policy.",
-        |point| point.byte_hits.value,
+        |point| Some(point.byte_hits.value),
     ),
     (
         "foxy_whatif_byte_hit_ratio_margin",
         "Half the width of the 95 % interval of foxy_whatif_byte_hit_ratio.",
-        |point| (point.byte_hits.high - point.byte_hits.low) / 2.0,
+        |point| point.byte_hits.margin(),
     ),
 ];
 
@@ -48,7 +48,8 @@ impl Exposition {
             .collect();
         for (name, help, value) in METRICS {
             let samples = labels.iter().zip(&points);
-            let samples = samples.map(|(labels, (.., point))| (&labels[..], value(point)));
+            let samples =
+                samples.filter_map(|(labels, (.., point))| Some((&labels[..], value(point)?)));
             self.family(name, FamilyKind::Gauge, help, samples);
         }
         let help = "Sampled requests that were not simulated, because there were too many.";

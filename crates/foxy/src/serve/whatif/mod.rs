@@ -195,7 +195,14 @@ impl WhatIf {
     pub fn report(&self, proxy: &Gauges) -> WhatIfReport {
         let outcomes = cacheable(proxy.outcomes(), proxy.failed_changes());
         let simulation = self.shared.lock();
-        let totals = simulation.totals(&outcomes);
+        let lost = self.shared.lost.load(Ordering::Relaxed);
+        let sampled = self.shared.taken.load(Ordering::Relaxed) + lost;
+        let lost_share = lost as f64 / sampled.max(1) as f64;
+        let totals: TierTotals = simulation
+            .totals(&outcomes)
+            .into_iter()
+            .map(|totals| Totals { lost_share, ..totals })
+            .collect();
         let tier = |(tier, totals): (&SimulatedTier, &Totals)| {
             TierReport::new(tier.name, tier.tier, &tier.estimator, totals)
         };
@@ -203,7 +210,7 @@ impl WhatIf {
         WhatIfReport {
             requests: all.requests,
             bytes: all.bytes,
-            lost: self.shared.lost.load(Ordering::Relaxed),
+            lost,
             tiers: simulation.tiers.iter().zip(&totals).map(tier).collect(),
         }
     }
@@ -282,6 +289,7 @@ fn combined(a: &Totals, b: &Totals, of: impl Fn(f64, f64) -> f64) -> Totals {
         requests: of(a.requests, b.requests),
         bytes: of(a.bytes, b.bytes),
         hits: Some((of(x.0, y.0), of(x.1, y.1))),
+        ..Totals::default()
     }
 }
 

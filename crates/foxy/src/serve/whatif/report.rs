@@ -53,17 +53,25 @@ pub struct HostReport {
     pub points: Vec<(Share, Share)>,
 }
 
-/// A fraction from 0 to 1, with its 95 % confidence interval.
+/// A fraction from 0 to 1, with its 95 % confidence interval. Both ends are `None` if the sample
+/// does not show how uncertain the value is.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Share {
     pub value: f64,
-    pub low: f64,
-    pub high: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
 }
 
 impl From<Estimate> for Share {
-    fn from(Estimate { value, low, high }: Estimate) -> Self {
-        Self { value, low, high }
+    fn from(Estimate { value, interval }: Estimate) -> Self {
+        Self { value, low: interval.map(|ends| ends.0), high: interval.map(|ends| ends.1) }
+    }
+}
+
+impl Share {
+    /// Returns half the width of the interval.
+    pub fn margin(&self) -> Option<f64> {
+        Some((self.high? - self.low?) / 2.0)
     }
 }
 
@@ -75,7 +83,11 @@ impl TierReport {
             policy: tier.policy.to_string(),
             sampled: estimator.rate().share(),
             points: estimator.points(totals).iter().map(PointReport::from).collect(),
-            hosts: estimator.hosts(MAX_HOSTS).into_iter().map(HostReport::from).collect(),
+            hosts: estimator
+                .hosts(MAX_HOSTS, totals.lost_share)
+                .into_iter()
+                .map(HostReport::from)
+                .collect(),
         }
     }
 

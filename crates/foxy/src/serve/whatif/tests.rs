@@ -83,7 +83,8 @@ fn old_requests_lose_half_of_their_weight() {
         outcome(RequestOutcome::Miss, 2, 100),
         outcome(RequestOutcome::Bypass, 9, 900),
     ];
-    let totals = |requests, bytes, hits| vec![Totals { requests, bytes, hits: Some(hits) }];
+    let totals =
+        |requests, bytes, hits| vec![Totals { requests, bytes, hits: Some(hits), lost_share: 0.0 }];
     assert_eq!(simulation.totals(&counted), totals(8.0, 700.0, (6.0, 600.0)));
     simulation.halve(&counted);
     assert_eq!(simulation.totals(&counted), totals(4.0, 350.0, (3.0, 300.0)));
