@@ -17,6 +17,8 @@ function compare(earlier, later) {
   const requests = total(outcomes);
   const sent = grown("client_sent_bytes");
   const received = grown("origin_received_bytes");
+  // Bodies of requests that the cache could answer: no tunnels, no answers of foxy itself.
+  const [cacheableSent, fetched] = ["client_cacheable_bytes", "origin_cacheable_bytes"].map(grown);
   const hits = total(outcomes, (one) => one.is_hit);
   const cacheable = total(outcomes, (one) => one.is_cacheable);
   const cpu = later.cpu_seconds - earlier.cpu_seconds;
@@ -25,10 +27,10 @@ function compare(earlier, later) {
     requests,
     rate: requests / seconds,
     hitRatio: cacheable ? hits / cacheable : NaN,
-    byteHitRatio: sent ? Math.max(1 - received / sent, 0) : NaN,
+    byteHitRatio: cacheableSent ? Math.max(1 - fetched / cacheableSent, 0) : NaN,
     sent: sent / seconds,
     received: received / seconds,
-    saved: Math.max(sent - received, 0),
+    saved: Math.max(cacheableSent - fetched, 0),
     cpuEach: requests ? (cpu * 1e6) / requests : NaN,
     cpuShare: cpu / seconds,
     outcomes,

@@ -259,7 +259,7 @@ async fn carry_range(
             Ok(BodyEvent::Data(data)) => data,
             Ok(BodyEvent::Trailers(_) | BodyEvent::End) | Err(_) => return Err(Aborted::Source),
         };
-        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+        worker.counters.add_cacheable_fetched(data.len() as u64);
         let start = skipped.min(data.len() as u64);
         skipped -= start;
         let end = (start + wanted).min(data.len() as u64);

@@ -27,7 +27,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    async fn next(&mut self, worker: &Worker) -> Piece {
+    async fn next(&mut self, worker: &Worker, outcome: CacheStatus) -> Piece {
         match self {
             Self::Flight(reader) => reader.next().await,
             Self::Exchange(exchange, tee) => {
@@ -35,11 +35,14 @@ impl Source<'_> {
                 loop {
                     match exchange.next().await {
                         Ok(BodyEvent::Data(data)) => {
-                            let counter = match exchange.node() {
-                                None => Counter::BytesFromOrigins,
-                                Some(_) => Counter::BytesFromNodes,
-                            };
-                            worker.counters.add(counter, data.len() as u64);
+                            let (counters, bytes) = (&worker.counters, data.len() as u64);
+                            match exchange.node() {
+                                Some(_) => counters.add(Counter::BytesFromNodes, bytes),
+                                None if outcome.request_outcome().has_cacheable_body() => {
+                                    counters.add_cacheable_fetched(bytes);
+                                }
+                                None => counters.add(Counter::BytesFromOrigins, bytes),
+                            }
                             if let Some(tee) = tee {
                                 tee.take(worker, &data).await;
                             }
@@ -141,7 +144,7 @@ pub(crate) async fn carry(
     mut source: Source<'_>,
 ) -> Result<Streamed, Aborted> {
     loop {
-        let next = pin!(source.next(worker));
+        let next = pin!(source.next(worker, begun.answered.response.outcome));
         match next_or_flush(sender, next).await? {
             Piece::Data(_) if begun.framing == Framing::Empty => {}
             Piece::Data(data) => {

@@ -135,6 +135,12 @@ counters! {
     BytesToClients = "client_sent_bytes",
     /// Body bytes received from origin servers.
     BytesFromOrigins = "origin_received_bytes",
+    /// Body bytes sent to clients for requests that the cache could answer, without foxy's own
+    /// answers. The share of origin traffic saved is 1 - origin_cacheable_bytes /
+    /// client_cacheable_bytes.
+    CacheableBytesToClients = "client_cacheable_bytes",
+    /// Body bytes received from origin servers for requests that the cache could answer.
+    CacheableBytesFromOrigins = "origin_cacheable_bytes",
     /// Responses received from origin servers over HTTP/2.
     OriginHttp2Responses = "origin_http2_responses",
     /// Responses passed to the store.
@@ -220,6 +226,12 @@ impl Counters {
     /// Adds `amount` to a counter.
     pub fn add(&self, counter: Counter, amount: u64) {
         self.cells[counter as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Counts body bytes from an origin for a request that the cache could answer.
+    pub(crate) fn add_cacheable_fetched(&self, bytes: u64) {
+        self.add(Counter::BytesFromOrigins, bytes);
+        self.add(Counter::CacheableBytesFromOrigins, bytes);
     }
 
     /// Returns the current value of a counter of this worker.

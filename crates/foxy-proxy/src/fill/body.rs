@@ -81,7 +81,7 @@ impl IncomingBody<'_> {
             let error = match event {
                 Ok(BodyEvent::Data(data)) => {
                     received += data.len() as u64;
-                    worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                    worker.counters.add_cacheable_fetched(data.len() as u64);
                     if length.is_some_and(|length| received > length) {
                         return (Err(WRONG_LENGTH), None);
                     }

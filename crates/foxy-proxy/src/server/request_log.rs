@@ -172,6 +172,10 @@ impl<'a> RequestLog<'a> {
         let counters = &self.worker.counters;
         counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
         counters.requests.count_bytes(outcome, sent.body_bytes);
+        // Also of a cut answer, the origin's bytes count.
+        if sent.outcome.request_outcome().has_cacheable_body() {
+            counters.add(Counter::CacheableBytesToClients, sent.body_bytes);
+        }
         if outcome == RequestOutcome::OriginFailed && !self.is_get() {
             counters.requests.count_failed_change(sent.body_bytes);
         }

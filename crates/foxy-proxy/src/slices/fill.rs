@@ -292,7 +292,7 @@ async fn carry(
         match event {
             Ok(BodyEvent::Data(data)) => {
                 received += data.len() as u64;
-                worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                worker.counters.add_cacheable_fetched(data.len() as u64);
                 if received > expected {
                     return (Err(WRONG_LENGTH), None);
                 }

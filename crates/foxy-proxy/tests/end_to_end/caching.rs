@@ -4,6 +4,7 @@ use crate::bench::{forward_proxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::wait::until;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -25,6 +26,36 @@ fn the_second_request_is_a_hit_and_every_answer_says_what_happened() {
         second.head
     );
     assert_eq!((origin.requests(), proxy.count(Counter::MemoryHits)), (1, 1));
+}
+
+#[test]
+fn saved_traffic_counts_only_bodies_that_the_cache_could_give() {
+    let origin = TestOrigin::start(|head, _| match head.contains("upgrade") {
+        true => b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
+                  Upgrade: echo\r\n\r\nwelcome"
+            .to_vec(),
+        false => ok(FRESH, b"hello"),
+    });
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    proxy.get(&url, "");
+    let post = format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(proxy.connect().ask(&post).body, b"hello");
+    assert_eq!(proxy.get("http://10.0.0.1:1/", "").status, 403);
+    let mut tunnel = proxy.connect();
+    let lines = "Host: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n";
+    assert_eq!(tunnel.ask(&format!("GET {url} HTTP/1.1\r\n{lines}\r\n")).status, 101);
+    assert_eq!(tunnel.take(7), b"welcome");
+    drop(tunnel);
+    let ended = || -> u64 {
+        proxy.proxy.gauges().outcomes().iter().flat_map(|outcome| outcome.classes).sum()
+    };
+    until("the end of all requests", || (ended() == 5).then_some(()));
+    let count = |counter| proxy.count(counter);
+    assert_eq!(count(Counter::BytesFromOrigins), 2 * 5);
+    assert_eq!(count(Counter::CacheableBytesFromOrigins), 5);
+    assert_eq!(count(Counter::CacheableBytesToClients), 2 * 5);
 }
 
 #[test]

@@ -74,6 +74,12 @@ impl RequestOutcome {
     pub const fn is_cacheable(self) -> bool {
         self.is_hit() || matches!(self, Self::Collapsed | Self::Miss | Self::OriginFailed)
     }
+
+    /// Returns true if the cache gave the body, or could have given it. foxy makes the body of
+    /// `OriginFailed` itself.
+    pub const fn has_cacheable_body(self) -> bool {
+        self.is_cacheable() && !matches!(self, Self::OriginFailed)
+    }
 }
 
 const OUTCOMES: usize = RequestOutcome::ALL.len();

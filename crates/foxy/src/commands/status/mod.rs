@@ -91,10 +91,10 @@ fn hit_ratio(scrape: &Scrape) -> Option<f64> {
     (all > 0.0).then(|| count(RequestOutcome::is_hit) / all)
 }
 
-/// Returns the share of the bytes to clients that did not come from origins.
+/// Returns the share of origin traffic saved. The help of the counters has the definition.
 fn saved_ratio(scrape: &Scrape) -> Option<f64> {
-    let sent = scrape.sum("foxy_proxy_client_sent_bytes_total", &[]);
-    let received = scrape.sum("foxy_proxy_origin_received_bytes_total", &[]);
+    let sent = scrape.sum("foxy_proxy_client_cacheable_bytes_total", &[]);
+    let received = scrape.sum("foxy_proxy_origin_cacheable_bytes_total", &[]);
     (sent > 0.0).then(|| 1.0 - received / sent)
 }
 
@@ -163,7 +163,9 @@ mod tests {
         foxy_proxy_responses_total{outcome=\"miss\",class=\"2xx\"} 20\n\
         foxy_proxy_request_duration_seconds_bucket{outcome=\"memory-hit\",le=\"0.002\"} 30\n\
         foxy_proxy_request_duration_seconds_bucket{outcome=\"memory-hit\",le=\"+Inf\"} 30\n\
-        foxy_proxy_client_sent_bytes_total 4000\nfoxy_proxy_origin_received_bytes_total 1000\n\
+        foxy_proxy_client_sent_bytes_total 9000\nfoxy_proxy_origin_received_bytes_total 1100\n\
+        foxy_proxy_client_cacheable_bytes_total 4000\n\
+        foxy_proxy_origin_cacheable_bytes_total 1000\n\
         foxy_proxy_errors_total{reason=\"loop\"} 2\n\
         foxy_store_records{store=\"/s\"} 7\nfoxy_store_live_bytes{store=\"/s\"} 1048576\n\
         foxy_store_capacity_bytes{store=\"/s\"} 4194304\nfoxy_store_out_of_use{store=\"/s\"} 1\n";

@@ -76,8 +76,8 @@ impl Screen<'_> {
     fn totals(&self, last: &Look, area: Rect, buffer: &mut Buffer) {
         let (live, looks) = (&last.live, self.looks);
         let growth = |counter| looks.growth(counter).map_or(Value::Null, Value::from);
-        let saved = looks.growth("client_sent_bytes").filter(|sent| *sent > 0.0).map(|sent| {
-            (1.0 - looks.growth("origin_received_bytes").unwrap_or(0.0) / sent).max(0.0)
+        let saved = looks.growth("client_cacheable_bytes").filter(|sent| *sent > 0.0).map(|sent| {
+            (1.0 - looks.growth("origin_cacheable_bytes").unwrap_or(0.0) / sent).max(0.0)
         });
         let cpu = |look: &Look| look.live["cpu_seconds"].as_f64();
         let cores = looks.earlier.as_ref().and_then(cpu).zip(cpu(last)).zip(looks.seconds());

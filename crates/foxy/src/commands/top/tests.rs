@@ -22,7 +22,8 @@ fn look(seconds: u64, requests: u64) -> Look {
     let live = json!({
         "version": "1.2.3", "started_ms": 5000, "now_ms": 5000 + seconds * 1000,
         "counters": { "requests": requests, "client_sent_bytes": requests << 10,
-            "origin_received_bytes": requests << 9 },
+            "origin_received_bytes": requests << 12, "client_cacheable_bytes": requests << 9,
+            "origin_cacheable_bytes": requests << 8 },
         "outcomes": [outcome("memory-hit", true, requests * 3 / 4),
             outcome("miss", false, requests / 4), outcome("tunnel", false, 0)],
         "memory": { "bytes": 1 << 20, "limit": 8 << 20 }, "resident_bytes": 30 << 20,
