@@ -23,6 +23,8 @@ const PLACES: [(f64, f64, Anchor); 10] = [
 ];
 /// Distance in pixels between the points at which a line is compared with a value.
 const STEP: f64 = 3.0;
+/// Points at a smaller distance in pixels have almost the same place.
+const NEAR: f64 = 24.0;
 /// The price of a place outside of the chart, and of a place over another value. Each point of a
 /// line under a value costs 1.
 const OUTSIDE: usize = 10_000;
@@ -62,6 +64,8 @@ pub(super) struct Labels {
     lines: Vec<Spot>,
     chart: Frame,
     taken: Vec<Frame>,
+    /// The values that are written, with their points.
+    written: Vec<(Spot, String)>,
 }
 
 impl Labels {
@@ -74,11 +78,17 @@ impl Labels {
         });
         // The frame has room for a mark at the edge.
         let chart = Frame((left - 8.0, top - 4.0), (right + 8.0, bottom));
-        Self { lines: points.collect(), chart, taken: Vec::new() }
+        Self { lines: points.collect(), chart, taken: Vec::new(), written: Vec::new() }
     }
 
-    /// Writes a value beside the point at `spot`, at the first place that covers the least.
+    /// Writes a value beside the point at `spot`, at the first place that covers the least. Writes
+    /// the value of two points with almost the same place once.
     pub(super) fn write(&mut self, svg: &mut Svg, spot: Spot, words: &str) {
+        let is_near = |other: &Spot| (other.0 - spot.0).hypot(other.1 - spot.1) < NEAR;
+        if self.written.iter().any(|(other, value)| value == words && is_near(other)) {
+            return;
+        }
+        self.written.push((spot, words.to_owned()));
         let frames = PLACES.map(|(right, down, anchor)| {
             let place = (spot.0 + right, spot.1 + down);
             (place, anchor, Frame::of(place, anchor, words))
@@ -119,7 +129,7 @@ mod tests {
 
     fn labels(lines: &[Spot]) -> Labels {
         let chart = Frame((0.0, 0.0), (700.0, 300.0));
-        Labels { lines: along(lines), chart, taken: Vec::new() }
+        Labels { lines: along(lines), chart, taken: Vec::new(), written: Vec::new() }
     }
 
     fn written(labels: &mut Labels, spot: Spot) -> (f64, f64) {
@@ -140,9 +150,18 @@ mod tests {
         let place = written(&mut labels(&[]), (690.0, 2.0));
         assert!(place.0 < 600.0 && place.1 == 18.0, "{place:?}");
         let mut all = labels(&[]);
-        let places = [0; 4].map(|_| written(&mut all, (300.0, 100.0)));
+        let places = [0.0, 25.0, 50.0, 75.0].map(|right| written(&mut all, (300.0 + right, 100.0)));
         let frames = &all.taken;
         let touch = |one: usize| frames[..one].iter().any(|other| other.touches(&frames[one]));
         assert!(!(1..4).any(touch), "{places:?}");
+    }
+
+    #[test]
+    fn points_at_almost_the_same_place_have_one_value() {
+        let mut all = labels(&[]);
+        for place in [(300.0, 100.0), (310.0, 100.0), (340.0, 100.0)] {
+            written(&mut all, place);
+        }
+        assert_eq!(all.taken.len(), 2);
     }
 }

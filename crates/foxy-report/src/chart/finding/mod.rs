@@ -111,11 +111,16 @@ fn times(ratio: &Value, base: &str) -> String {
     format!("{} × {base}{}", significant(ratio.value, 3), interval(ratio))
 }
 
+/// A ratio that is nearer to 1 counts as 1, because its three digits would show 1.
+const LEAST_DIFFERENCE: f64 = 0.0005;
+
 /// Returns whether the chart shows no clear difference between two values. If both have runs, the
 /// interval of the ratio then contains 1. Otherwise the intervals of the values overlap.
 fn are_near(one: &Value, other: &Value) -> bool {
     match ratio_of_runs(one, other) {
-        Some(ratio) if ratio.has_interval() => ratio.low <= 1.0 && ratio.high >= 1.0,
+        Some(ratio) if ratio.has_interval() => {
+            ratio.low <= 1.0 + LEAST_DIFFERENCE && ratio.high >= 1.0 - LEAST_DIFFERENCE
+        }
         _ => one.low <= other.high && other.low <= one.high,
     }
 }
@@ -152,5 +157,13 @@ mod tests {
         let of = |runs: &[f64]| Value::of_runs(runs).expect("runs");
         let found = ratio(&of(&[20.0, 60.0, 40.0]), &of(&[10.0, 20.0, 8.0])).expect("above 0");
         assert_eq!((found.value, found.low, found.high), (3.0, 2.0, 5.0));
+    }
+
+    #[test]
+    fn a_difference_that_three_digits_do_not_show_is_not_clear() {
+        let of = |runs: &[f64]| Value::of_runs(runs).expect("runs");
+        let base = of(&[583_175.0, 582_902.0, 583_584.0]);
+        assert!(are_near(&base, &of(&[583_176.0, 582_906.0, 583_590.0])));
+        assert!(!are_near(&base, &of(&[584_000.0, 584_100.0, 584_600.0])));
     }
 }
