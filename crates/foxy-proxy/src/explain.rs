@@ -14,7 +14,7 @@ use crate::core::outcome::HitSource;
 use crate::fill::outgoing;
 use crate::request::asker::Asker;
 use crate::request::coded::{ChosenCoding, chosen, coded_key};
-use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
+use crate::request::exchange::{Next, Plan, Redirection, decide, decide_without, plan};
 use crate::request::final_dots;
 use crate::request::reason::ErrorReason;
 use crate::server::admission;
@@ -133,6 +133,7 @@ impl ProxyHandle {
         let refusal = needs_user.then_some(ErrorReason::CredentialsNeeded).or(steering.refusal);
         let planned = refusal.map_or_else(plan, Plan::Refuse);
         let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };
+        let planned = planned.redirected(steering.redirection);
         match planned {
             Plan::LookUp(origin, key) => {
                 let key = CacheKey::new(settings.rules.key(key));
@@ -156,6 +157,9 @@ impl ProxyHandle {
                 }
             }
             Plan::Purge(_) => settled(steps, Step::PurgeAsked, Outcome::Purge),
+            Plan::Redirect(Redirection { status, location }) => {
+                settled(steps, Step::Redirected(location.into()), Outcome::Redirect(status))
+            }
             Plan::AnswerHere => settled(steps, Step::AnsweredHere, Outcome::AnswerHere),
         }
     }

@@ -29,6 +29,8 @@ pub enum Step {
     NotAsked(ForwardReason),
     /// The proxy would answer without using the cache or the origin.
     AnsweredHere,
+    /// A rule of the operator redirects the request to this URL.
+    Redirected(Bytes),
     /// CONNECT opens a tunnel.
     Tunnelled,
     /// The request asks for a purge.
@@ -83,6 +85,8 @@ pub enum Outcome {
     Refuse(ErrorReason),
     /// The proxy would answer the request itself.
     AnswerHere,
+    /// The proxy would answer with a redirect of this status.
+    Redirect(u16),
     /// The proxy would open a tunnel to the origin.
     Tunnel,
     /// The proxy would purge the stored response, if the client may purge.
@@ -98,6 +102,7 @@ impl Outcome {
             Self::Fetch(_) => "fetch",
             Self::Refuse(_) => "refuse",
             Self::AnswerHere => "answer-here",
+            Self::Redirect(_) => "redirect",
             Self::Tunnel => "tunnel",
             Self::Purge => "purge",
         }
@@ -132,6 +137,7 @@ impl fmt::Display for Outcome {
                 write!(f, "foxy answers {}: {}", reason.status(), reason.description())
             }
             Self::AnswerHere => f.write_str("foxy answers the request itself"),
+            Self::Redirect(status) => write!(f, "foxy answers {status} with the new URL"),
             Self::Tunnel => f.write_str("foxy opens a tunnel to the origin"),
             Self::Purge => f.write_str("foxy purges the stored response, if the client may purge"),
         }
@@ -142,7 +148,9 @@ impl Step {
     /// Returns the document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
-            Self::OperatorRule(_) | Self::NewPathRefused(_) => "docs/configuration.md",
+            Self::OperatorRule(_) | Self::NewPathRefused(_) | Self::Redirected(_) => {
+                "docs/configuration.md"
+            }
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
             Self::Refused(_) => "docs/errors.md",
             Self::NotAsked(ForwardReason::Method) => "RFC 9110 §9.2.3",
@@ -173,6 +181,7 @@ impl Step {
             Self::Refused(reason) => reason.name(),
             Self::NotAsked(reason) => reason.token(),
             Self::AnsweredHere => "answered-here",
+            Self::Redirected(_) => "redirected",
             Self::Tunnelled => "connect",
             Self::PurgeAsked => "purge-request",
             Self::Key(_) => "key",
@@ -219,6 +228,9 @@ impl fmt::Display for Step {
             }
             Self::AnsweredHere => {
                 f.write_str("Max-Forwards: 0 forbids foxy to forward the request")
+            }
+            Self::Redirected(url) => {
+                write!(f, "a rule of the operator names the new URL {}", url.escape_ascii())
             }
             Self::Tunnelled => f.write_str(
                 "CONNECT opens a tunnel; foxy sees the requests in it only if foxy decrypts TLS",

@@ -10,6 +10,9 @@ use foxy_rules::Permit;
 use foxy_rules::coding::Coding;
 use std::fmt;
 
+/// The detail of [`CacheStatus::Local`] for a redirect that a rule of the operator demands.
+pub(crate) const REDIRECTED: &str = "redirected-by-rule";
+
 /// How the cache handled a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
@@ -118,7 +121,7 @@ impl CacheStatus {
     }
 
     /// Returns the result code that Squid's access log would contain, such as `TCP_HIT`.
-    pub const fn squid_code(self) -> &'static str {
+    pub fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
             Self::Hit { source: HitSource::Disk | HitSource::Cold, .. } => "TCP_HIT",
@@ -132,6 +135,7 @@ impl CacheStatus {
             Self::Forwarded { .. } => "TCP_MISS",
             Self::Error(ErrorReason::OnlyIfCached) => "TCP_MISS",
             Self::Error(reason) if reason.is_denial() => "TCP_DENIED",
+            Self::Local { detail: REDIRECTED } => "TCP_REDIRECT",
             Self::Local { .. } | Self::Error(_) => "NONE",
         }
     }

@@ -6,6 +6,7 @@
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
 //!    ├────── CONNECT ───────────────────────────────────────────────────► Tunnel
 //!    ├────── TRACE or OPTIONS with Max-Forwards: 0 ─────────────────────► AnswerHere
+//!    ├────── a rule redirects ──────────────────────────────────────────► Redirect
 //!    ├────── PURGE ─────────────────────────────────────────────────────► Purge
 //!    ├────── other method, body, upgrade, If-Match, … ──────────────────► Forward (the cache is not used)
 //!    └────── GET, HEAD ── look up ─┬─ fresh enough ─────────────────────► Serve
@@ -39,6 +40,8 @@ pub(crate) enum Plan {
     Tunnel(Origin),
     /// An OPTIONS request that ends at this proxy.
     AnswerHere,
+    /// A request that a rule of the operator answers with another URL.
+    Redirect(Redirection),
     /// A request with the method PURGE, for this cache key.
     Purge(Vec<u8>),
     /// A request that the proxy sends to the origin without using the cache.
@@ -47,7 +50,28 @@ pub(crate) enum Plan {
     LookUp(Origin, Vec<u8>),
 }
 
+/// A redirect of a client to another URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirection {
+    pub(crate) status: u16,
+    /// The new URL, as the field `Location` has it.
+    pub(crate) location: Vec<u8>,
+}
+
 impl Plan {
+    /// Returns the plan for a request that a rule redirects. A redirect needs no origin. Purges,
+    /// tunnels and malformed requests are not redirected.
+    pub(crate) fn redirected(self, redirection: Option<Redirection>) -> Self {
+        let is_lost =
+            matches!(self, Self::Refuse(ErrorReason::UnknownHost | ErrorReason::UnknownPath));
+        match redirection {
+            Some(to) if is_lost || matches!(self, Self::LookUp(..) | Self::Forward(..)) => {
+                Self::Redirect(to)
+            }
+            _ => self,
+        }
+    }
+
     /// Returns the plan for a request that must not use the cache because of an operator's rule. If
     /// the request accepts only a stored response, the plan is to refuse it.
     pub(crate) fn past_the_cache(self, head: &RequestHead) -> Self {

@@ -10,8 +10,8 @@ use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::asker::Asker;
-use crate::request::cache_status::CacheStatus;
-use crate::request::exchange::{FleetRole, Plan, Wanted, plan};
+use crate::request::cache_status::{CacheStatus, REDIRECTED};
+use crate::request::exchange::{FleetRole, Plan, Redirection, Wanted, plan};
 use crate::request::final_dots;
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
@@ -88,7 +88,7 @@ pub(crate) async fn request(
         Plan::Tunnel(origin) => {
             return Box::pin(tunnel(worker, client, head, options, (origin, ends))).await;
         }
-        plan @ (Plan::Refuse(_) | Plan::AnswerHere | Plan::Purge(_)) => {
+        plan @ (Plan::Refuse(_) | Plan::AnswerHere | Plan::Purge(_) | Plan::Redirect(_)) => {
             let answer = answer_here(worker, &mut sender, (head, options), peer, (plan, text));
             let result = Box::pin(answer).await;
             return finish(&mut receiver, settings, &sender, result).await;
@@ -124,6 +124,7 @@ async fn answer_here(
             let key = CacheKey::new(worker.settings().rules.key(key));
             purger::answer(worker, sender, (head, options), peer, &key).await
         }
+        Plan::Redirect(redirection) => redirected(worker, sender, options, redirection).await,
         _ => methods(sender, options).await,
     }
 }
@@ -214,6 +215,7 @@ fn planned(
     let planned = refusal.map_or_else(plan, Plan::Refuse);
     let bypasses = steering.bypasses || worker.shared.is_leaving();
     let planned = if bypasses { planned.past_the_cache(head) } else { planned };
+    let planned = planned.redirected(steering.redirection);
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);
     }
@@ -241,6 +243,20 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
     let outcome = CacheStatus::Local { detail: "max-forwards" };
+    answer::local(sender, options, answer, outcome, Bytes::new()).await
+}
+
+/// Answers with a redirect to another URL (RFC 9110 §15.4).
+async fn redirected(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    options: AnswerOptions,
+    redirection: Redirection,
+) -> Result<Answered, Aborted> {
+    let mut answer = ResponseHead::new(redirection.status);
+    answer.headers.append("Date", worker.http_date(clock::wall()));
+    answer.headers.append("Location", redirection.location);
+    let outcome = CacheStatus::Local { detail: REDIRECTED };
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 

@@ -3,13 +3,14 @@
 use crate::core::View;
 use crate::core::rules::{CountedRules, RulesInForce, apply};
 use crate::request::asker::Asker;
+use crate::request::exchange::Redirection;
 use crate::request::reason::ErrorReason;
 use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
 use foxy_rules::operator::{
-    Access, Effect, FieldChange, OperatorRules, RequestFacts, Rewrite, Tried, Upstream,
+    Access, Effect, FieldChange, OperatorRules, Redirect, RequestFacts, Rewrite, Tried, Upstream,
 };
 use std::net::IpAddr;
 
@@ -19,6 +20,8 @@ pub(crate) struct Steering {
     pub(crate) refusal: Option<ErrorReason>,
     /// The operator's text for the refusal.
     pub(crate) message: Option<String>,
+    /// The answer of a rule that redirects the request.
+    pub(crate) redirection: Option<Redirection>,
     /// Whether the request is answered without the cache.
     pub(crate) bypasses: bool,
     /// The upstream that receives the request. `None` if no rule decided.
@@ -59,6 +62,8 @@ pub(crate) fn steer(
         None if rules.is_allow_list() => (Some(ErrorReason::NotAllowedByRule), None),
         None => (None, None),
     };
+    let redirection = decision.redirect().map_or(Ok(None), |to| redirection(to, head));
+    let refusal = refusal.or(redirection.as_ref().err().copied());
     let (mut refusal, mut message, mut refuses_new_path) = (refusal, message, None);
     let mut decided = decision.positions();
     if let Some(target) = decision.rewrite().and_then(|rewrite| rewritten(head, rewrite)) {
@@ -79,6 +84,7 @@ pub(crate) fn steer(
     Steering {
         refusal,
         message,
+        redirection: redirection.unwrap_or_default(),
         bypasses: decision.bypasses(),
         upstream: decision.upstream().cloned(),
         decided,
@@ -87,6 +93,19 @@ pub(crate) fn steer(
         bandwidth: decision.position(Effect::BandwidthLimit),
         server_timing: decision.server_timing(),
     }
+}
+
+/// Returns the redirect of a request, or `None` if its path does not match. A request without a
+/// host is refused, because the rule's URL can name the host.
+fn redirection(
+    redirect: &Redirect,
+    head: &RequestHead,
+) -> Result<Option<Redirection>, ErrorReason> {
+    let authority = head.authority().and_then(Authority::parse);
+    let Authority { host, .. } = authority.ok_or(ErrorReason::BadAuthority)?;
+    let Some(path) = head.origin_form() else { return Ok(None) };
+    let location = redirect.location(host, &path);
+    Ok(location.map(|location| Redirection { status: redirect.status(), location }))
 }
 
 /// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a

@@ -3,6 +3,7 @@
 use super::limit::{Bandwidth, RequestRate};
 use super::path::Rewrite;
 use super::pattern::Pattern;
+use super::redirect::Redirect;
 use super::upstream::Upstream;
 use crate::freshness::Heuristic;
 
@@ -66,6 +67,8 @@ pub struct Effects {
     pub bypass: Option<bool>,
     /// How the rule rewrites the path of the URL.
     pub rewrite: Option<Rewrite>,
+    /// The redirect with which the proxy answers the request.
+    pub redirect: Option<Redirect>,
     /// The upstream that receives the request.
     pub upstream: Option<Upstream>,
     /// Whether the client must log in, if the proxy has users.
@@ -140,6 +143,8 @@ effects! {
     Bypass = bypass, "bypass";
     /// Rewrites the path of the URL.
     Rewrite = rewrite, "rewrite";
+    /// Answers with a redirect to another URL.
+    Redirect = redirect, "redirect";
     /// Chooses the upstream that receives the request.
     Upstream = upstream, "upstream";
     /// Says whether the client must log in.
@@ -187,6 +192,7 @@ impl Effect {
             Self::Access
                 | Self::Bypass
                 | Self::Rewrite
+                | Self::Redirect
                 | Self::Upstream
                 | Self::RequestFields
                 | Self::Login

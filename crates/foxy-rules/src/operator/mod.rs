@@ -12,7 +12,9 @@
 //! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
 //! - `readings` has the ways in which servers read a path.
+//! - `redirect` sends clients to other URLs.
 //! - `rule` has a rule and the checks that it must pass; `set` evaluates all rules.
+//! - `template` splits the templates of `rewrite` and `redirect` at their variables.
 //! - `upstream` has the upstreams that rules choose.
 //! - `url` matches the whole URL against regular expressions.
 
@@ -26,8 +28,10 @@ mod path;
 mod pattern;
 mod query;
 mod readings;
+mod redirect;
 mod rule;
 mod set;
+mod template;
 mod upstream;
 mod url;
 
@@ -39,6 +43,7 @@ pub use limit::{Bandwidth, RequestRate};
 pub use path::{Rewrite, path_pattern};
 pub use pattern::Pattern;
 pub use readings::normal_path;
+pub use redirect::Redirect;
 pub use rule::{OperatorRule, RuleError, logins_name_clients, serve_named_clients_alone};
 pub use set::{Decided, Decision, OperatorRules, Tried};
 pub use upstream::{Upstream, Ways};

@@ -1,6 +1,7 @@
 //! Patterns for the paths of URLs, and the rewriting of a path.
 
 use super::pattern::{IGNORE_CASE, Pattern};
+use super::template::{TemplatePart, parts};
 use super::url::unusable;
 use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
@@ -35,6 +36,16 @@ pub fn path_pattern(text: &str) -> Result<Pattern, String> {
 /// seconds for a path.
 const MAX_REGEX_BYTES: usize = 1 << 16;
 
+/// Compiles an expression that must match the whole path.
+pub(super) fn whole_path(from: &str) -> Result<Regex, String> {
+    let unusable = |error| unusable(from, &error);
+    // Compiles the expression alone first: an unbalanced `)` could close the group that is added
+    // around it.
+    Regex::new(from).map_err(unusable)?;
+    let whole = format!("^(?:{from})$");
+    RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build().map_err(unusable)
+}
+
 /// A rewriting of paths: a regular expression that must match the whole path, and the new path. The
 /// new path can contain groups of the expression.
 #[derive(Clone, Debug)]
@@ -50,22 +61,16 @@ impl Rewrite {
     /// # Errors
     /// A sentence that says what is wrong with `from` or `to`.
     pub fn new(from: &str, to: &str) -> Result<Self, String> {
-        let unusable = |error| unusable(from, &error);
-        // Compiles the expression alone first: an unbalanced `)` could close the group that is
-        // added around it.
-        Regex::new(from).map_err(unusable)?;
-        let whole = format!("^(?:{from})$");
-        let regex = RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build();
-        let regex = regex.map_err(unusable)?;
+        let regex = whole_path(from)?;
         let is_path = to.starts_with('/') && to.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path || to.contains(['?', '#']) {
             return Err(format!("`{to}` is not a path; begin with / and leave out ? and #"));
         }
-        let is_group = |name: &str| match name.parse::<usize>() {
-            Ok(number) => number < regex.captures_len(),
-            Err(_) => regex.capture_names().flatten().any(|group| group == name),
-        };
-        if let Some(name) = groups_of(to).find(|name| !is_group(name)) {
+        let mut names = parts(to).into_iter().filter_map(|part| match part {
+            TemplatePart::Variable(name) => Some(name),
+            TemplatePart::Text(_) => None,
+        });
+        if let Some(name) = names.find(|name| !has_group(&regex, name)) {
             return Err(format!(
                 "`{from}` has no group `{name}`; if letters follow a group, write `${{1}}`"
             ));
@@ -85,28 +90,12 @@ impl Rewrite {
     }
 }
 
-/// Returns the names of the groups to which `to` refers, as [`Rewrite::apply`] reads them: `$name`
-/// takes as many letters as possible, and `$$` is a dollar sign.
-fn groups_of(to: &str) -> impl Iterator<Item = &str> {
-    let mut rest = to;
-    std::iter::from_fn(move || {
-        loop {
-            let (_, after) = rest.split_once('$')?;
-            if let Some(next) = after.strip_prefix('$') {
-                rest = next;
-                continue;
-            }
-            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let (name, next) = match after.strip_prefix('{') {
-                Some(braced) => braced.split_once('}')?,
-                None => after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len())),
-            };
-            rest = next;
-            if !name.is_empty() {
-                return Some(name);
-            }
-        }
-    })
+/// Returns whether the expression has a group with this name or number.
+pub(super) fn has_group(regex: &Regex, name: &str) -> bool {
+    match name.parse::<usize>() {
+        Ok(number) => number < regex.captures_len(),
+        Err(_) => regex.capture_names().flatten().any(|group| group == name),
+    }
 }
 
 impl PartialEq for Rewrite {

@@ -6,6 +6,7 @@ use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::index::RuleIndex;
 use super::path::Rewrite;
 use super::query::QueryKey;
+use super::redirect::Redirect;
 use super::rule::{OperatorRule, RuleError};
 use super::upstream::Upstream;
 use crate::fields::Fields;
@@ -27,10 +28,11 @@ pub struct Decision<'r> {
 
 /// The effects about which one rule decides alone. For changes to header fields, one rule decides
 /// about each field.
-const REQUEST_EFFECTS: [Effect; 8] = [
+const REQUEST_EFFECTS: [Effect; 9] = [
     Effect::Access,
     Effect::Bypass,
     Effect::Rewrite,
+    Effect::Redirect,
     Effect::Upstream,
     Effect::Login,
     Effect::RateLimit,
@@ -68,6 +70,11 @@ impl<'r> Decision<'r> {
     /// Returns how the path is rewritten. `None` means that no rule decided.
     pub fn rewrite(&self) -> Option<&'r Rewrite> {
         self.effects(Effect::Rewrite)?.rewrite.as_ref()
+    }
+
+    /// Returns the redirect that answers the request. `None` means that no rule decided.
+    pub fn redirect(&self) -> Option<&'r Redirect> {
+        self.effects(Effect::Redirect)?.redirect.as_ref()
     }
 
     /// Returns the upstream that receives the request. `None` means that no rule decided.

@@ -66,9 +66,9 @@ In patterns `*` is any text, `?` a character, `[a-z]` one of several, `{a,b}` an
 Servers may read the paths `/x/.git/../y`, `/x\\y` and `/x;v=1/y`, or the method `get`, in several \
 ways. If one reading matches, `deny` applies; `allow` and `login = false` need all.
 
-All clients share the cache. So only `access`, `bypass`, `rewrite`, `login`, `rate-limit`, \
-`bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, `days` and \
-`hours`. In a rule with `bypass = true`, `request-header-…` may also depend on them. Rules about \
+All clients share the cache. So only `access`, `bypass`, `rewrite`, `redirect`, `login`, \
+`rate-limit`, `bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, \
+`days` and `hours`. In a rule with `bypass = true`, `request-header-…` may also depend on them. Rules about \
 responses, and `foxy purge`, compare the URL of the cache key, which is the URL after \
 `rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.
 ";

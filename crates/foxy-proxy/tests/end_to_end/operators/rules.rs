@@ -8,7 +8,8 @@ use foxy_proxy::request::mode::Mode;
 use foxy_proxy::settings::ServerTiming;
 use foxy_proxy::upstream::{OriginServer, Scheme};
 use foxy_rules::operator::{
-    Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, Rewrite,
+    Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, Redirect,
+    Rewrite,
 };
 use foxy_testkit::http::{ok, read_head};
 use foxy_testkit::origin::{TestOrigin, listen};
@@ -324,6 +325,32 @@ fn a_field_that_depends_on_the_client_never_changes_a_shared_answer() {
     let evil = proxy.get(&origin.url("/x"), "X-Evil: 1\r\n");
     assert!(evil.cache_status().starts_with("foxy; fwd=bypass"), "{evil:?}");
     assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
+}
+
+#[test]
+fn a_redirect_needs_no_origin_and_yields_to_a_denial() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let redirect = Redirect::new(301, None, "https://$host$request_uri").expect("sound");
+    let to_tls = Effects { redirect: Some(redirect), ..Effects::default() };
+    let proxy = proxy(vec![
+        ("private", path("/old/private"), access(Access::Deny { message: None })),
+        ("tls", path("/old/*"), to_tls),
+    ]);
+    let answer = proxy.get(&origin.url("/old/a?b=1"), "");
+    let found = (answer.status, answer.header("location"), answer.cache_status());
+    let location = "https://127.0.0.1/old/a?b=1";
+    assert_eq!(found, (301, location, "foxy; detail=redirected-by-rule"));
+    let explained = explain(&proxy, &origin.url("/old/a?b=1"), "").to_string();
+    assert!(explained.contains(location), "{explained}");
+    assert!(explained.contains("foxy answers 301 with the new URL"), "{explained}");
+    let post =
+        format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", origin.url("/old/b"));
+    let mut client = proxy.connect();
+    assert_eq!(client.ask(&post).status, 301);
+    assert_eq!(client.ask(&post).status, 301, "the body was read");
+    assert_eq!(proxy.get(&origin.url("/old/private"), "").status, 403);
+    assert_eq!(origin.requests(), 0);
+    assert_eq!(proxy.get(&origin.url("/new"), "").status, 200);
 }
 
 #[test]

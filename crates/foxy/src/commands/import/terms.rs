@@ -3,6 +3,7 @@
 
 use super::host_set::HostSet;
 use super::range_set::{AddressSet, PortSet, RangeTexts};
+use foxy_rules::operator::Redirect;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::{Table, Value};
@@ -23,6 +24,16 @@ pub struct AccessTerm {
 /// Returns the effects of a rule that has only the effect `key`.
 pub fn effect(key: &str, value: impl Into<Value>) -> Table {
     Table::from_iter([(key.to_owned(), value.into())])
+}
+
+/// Returns the effect of a rule that redirects clients. Returns `None` if foxy refuses such a
+/// redirect.
+pub fn redirect(status: u16, from: Option<&str>, to: &str) -> Option<Table> {
+    Redirect::new(status, from, to).ok()?;
+    let mut table = Table::from_iter([("status".to_owned(), Value::from(i64::from(status)))]);
+    table.extend(from.map(|from| ("from".to_owned(), Value::from(from))));
+    table.insert("to".into(), to.into());
+    Some(effect("redirect", table))
 }
 
 /// The reason why no rule can express a condition.

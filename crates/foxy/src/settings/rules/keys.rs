@@ -89,6 +89,14 @@ pub const KEYS: &[RuleKey] = &[
     ),
     RuleKey(
         Effect,
+        "redirect",
+        "{ status = 301, to = \"https://$host$request_uri\" }",
+        "Answers with a redirect to `to`, unless `access` refuses. `$host` is the host without the \
+         port, `$request_uri` path and query. With a `from` as in `rewrite`, `$1` is a group, and \
+         the query stays. The default status is 302.",
+    ),
+    RuleKey(
+        Effect,
         "upstream",
         "[\"parents\", \"direct\"]",
         "Where the request goes: `direct` to the server of the URL, to `parents` or the URL of one \

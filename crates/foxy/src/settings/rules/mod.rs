@@ -12,7 +12,7 @@ use foxy_base::ByteSize;
 use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
     Access, Bandwidth, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
-    OperatorRules, Pattern, PortRange, RequestRate, Rewrite, RuleError, UrlPattern,
+    OperatorRules, Pattern, PortRange, Redirect, RequestRate, Rewrite, RuleError, UrlPattern,
 };
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -160,6 +160,7 @@ struct EffectTable {
     message: Option<String>,
     bypass: Option<bool>,
     rewrite: Option<RewriteTable>,
+    redirect: Option<RedirectTable>,
     upstream: Option<UpstreamValue>,
     login: Option<bool>,
     rate_limit: Option<Parsed<RequestRate>>,
@@ -194,6 +195,7 @@ impl From<EffectTable> for Effects {
             },
             bypass: table.bypass,
             rewrite: table.rewrite.map(|rewrite| rewrite.0),
+            redirect: table.redirect.map(|redirect| redirect.0),
             upstream: table.upstream.map(|upstream| upstream.0),
             login: table.login,
             rate_limit: table.rate_limit.map(|rate| rate.0),
@@ -263,6 +265,29 @@ impl TryFrom<RewriteText> for RewriteTable {
 
     fn try_from(text: RewriteText) -> Result<Self, String> {
         Rewrite::new(&text.from, &text.to).map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "RedirectText")]
+struct RedirectTable(Redirect);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: { status = 301, to = \"https://a.test/\" }")]
+struct RedirectText {
+    status: Option<u16>,
+    from: Option<String>,
+    to: String,
+}
+
+impl TryFrom<RedirectText> for RedirectTable {
+    type Error = String;
+
+    fn try_from(text: RedirectText) -> Result<Self, String> {
+        /// The status of a redirect without a status, as in nginx and HAProxy.
+        const FOUND: u16 = 302;
+        let status = text.status.unwrap_or(FOUND);
+        Redirect::new(status, text.from.as_deref(), &text.to).map(Self)
     }
 }
 

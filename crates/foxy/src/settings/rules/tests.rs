@@ -46,6 +46,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",
         "foxy.toml:2:19: rule 1: `10.0.0.0/33` is not a network; write 192.0.2.0/24",
     ),
+    (
+        "[[rule]]\nthen = { redirect = { to = \"//a.test/\" } }",
+        "foxy.toml:2:21: rule 1: `//a.test/` is no URL; begin with https://HOST/",
+    ),
+    (
+        "[[rule]]\nthen = { redirect = { status = 200, to = \"/a\" } }",
+        "rule 1: 200 is no status of a redirect",
+    ),
     ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
     (
         "[[rule]]\nwhen = { status = 99 }\nthen = { store = false }",

@@ -5,6 +5,7 @@ mod backend;
 mod conditions;
 mod directives;
 mod lines;
+mod redirects;
 mod refusals;
 mod routing;
 #[cfg(test)]

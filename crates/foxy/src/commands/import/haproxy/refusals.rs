@@ -1,5 +1,5 @@
-//! Converts the lines with which HAProxy refuses requests or answers them itself, and the routes to
-//! backends that serve no request. Rules deny these requests.
+//! Converts the lines with which HAProxy redirects or refuses requests or answers them itself, and
+//! the routes to backends that serve no request. Rules redirect or deny these requests.
 
 use super::super::draft::Original;
 use super::super::handling::DirectiveHandling;
@@ -9,6 +9,7 @@ use super::HaproxyImport;
 use super::conditions::HaproxyAcls;
 use super::directives::TABLE;
 use super::lines::{HaproxyLine, HaproxySection};
+use super::redirects::{self, is_redirect};
 use super::routing::{HaproxyRoute, condition};
 use toml::Table;
 
@@ -22,16 +23,6 @@ const REFUSALS: [&[&str]; 7] = [
     &["tcp-request", "connection", "reject"],
     &["block"],
 ];
-
-/// First words of the lines that send a client to another URL.
-const REDIRECTS: [&[&str]; 2] = [&["http-request", "redirect"], &["redirect"]];
-
-const NO_REDIRECTS: &str = "foxy sends no redirects; it serves these requests";
-
-/// Returns whether a line sends clients to another URL.
-fn is_redirect(line: &HaproxyLine) -> bool {
-    REDIRECTS.iter().any(|words| line.starts(words))
-}
 
 /// Returns whether a line refuses requests or answers them itself.
 pub fn is_refusal(line: &HaproxyLine) -> bool {
@@ -62,8 +53,11 @@ fn difference(line: &HaproxyLine) -> Option<ImportReason> {
     }
 }
 
-/// Returns the effect of a rule in place of this line.
-fn denial(line: &HaproxyLine) -> Table {
+/// Returns the effect of a rule in place of this line, which redirects or refuses requests.
+fn answer(line: &HaproxyLine) -> Table {
+    if let Some(redirect) = redirects::effect(line) {
+        return redirect;
+    }
     let mut then = effect("access", "deny");
     if matches!(difference(line), Some(ImportReason::Missing(_))) {
         let text = "The configuration of HAProxy for this request is not converted.";
@@ -92,11 +86,13 @@ impl HaproxyImport {
     ) {
         let mut allowed: Vec<AccessTerm> = Vec::new();
         for line in &section.lines {
-            if is_redirect(line) {
-                self.draft.leave(&line.original, ImportReason::Opens(NO_REDIRECTS.to_owned()));
+            let redirects = redirects::effect(line).is_some();
+            if is_redirect(line) && !redirects {
+                let text = "foxy has no such redirect; it serves these requests".to_owned();
+                self.draft.leave(&line.original, ImportReason::Opens(text));
                 continue;
             }
-            let refuses = is_refusal(line);
+            let refuses = is_refusal(line) || redirects;
             if !refuses && !line.starts(&["http-request", "allow"]) {
                 self.field(acls, line, scope);
                 continue;
@@ -123,7 +119,7 @@ impl HaproxyImport {
         }
     }
 
-    /// Adds a rule that refuses the requests that `term` matches. Requests that an earlier `allow`
+    /// Adds a rule that redirects or refuses the requests that `term` matches. Requests that an earlier `allow`
     /// line matches (`allowed`) are exceptions of the rule.
     fn refusal(
         &mut self,
@@ -144,7 +140,7 @@ impl HaproxyImport {
         for allow in allowed {
             term = term.and_not(&allow.when);
         }
-        self.rule(&term, "", denial(line), original);
+        self.rule(&term, "", answer(line), original);
     }
 
     /// Reports a route that is not converted, so that its requests go elsewhere. If its backend
@@ -179,8 +175,11 @@ impl HaproxyImport {
         let has_servers = backend.lines.iter().any(is_server);
         let has_statistics = backend.lines.iter().any(|line| line.starts(&["stats"]));
         let redirect = backend.lines.iter().find(|line| is_redirect(line));
-        if let Some(line) = redirect.filter(|_| refusing.is_none() && !has_servers) {
-            let text = "foxy sends no redirects; these requests go to the next origin";
+        let redirect = redirect.filter(|_| refusing.is_none() && !has_servers);
+        let sends =
+            |line: &&HaproxyLine| redirects::effect(line).is_some() && condition(line).is_empty();
+        if let Some(line) = redirect.filter(|line| !sends(line)) {
+            let text = "foxy has no such redirect; these requests go to the next origin";
             return self.draft.leave(&line.original, ImportReason::Opens(text.to_owned()));
         }
         let text = match refusing {
@@ -189,7 +188,7 @@ impl HaproxyImport {
             None if has_statistics => format!("{name} has no server, only statistics"),
             None => format!("{name} has no server, so HAProxy answers 503 and foxy 403"),
         };
-        if route.term.is_always() {
+        if route.term.is_always() && redirect.is_none() {
             let text = format!("{text}; foxy refuses requests that no origin matches");
             let loses_site = refusing.is_none() && has_servers;
             let reason = if loses_site {
@@ -209,10 +208,11 @@ impl HaproxyImport {
             }
         };
         for term in terms {
-            let then = refusing.map_or_else(|| effect("access", "deny"), denial);
+            let line = refusing.or(redirect);
+            let then = line.map_or_else(|| effect("access", "deny"), answer);
             self.rule(&term, "", then, &route.original);
         }
-        if refusing.is_none() {
+        if refusing.or(redirect).is_none() {
             self.draft.leave(&route.original, ImportReason::Differs(text));
         }
         for line in backend.lines.iter().filter(|line| is_refusal(line)) {

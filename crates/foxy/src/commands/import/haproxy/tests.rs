@@ -65,29 +65,47 @@ fn converted(content: &str) -> (String, String) {
     (draft.text(), grouped(&draft.leftovers))
 }
 
-/// Returns whether the rules of the converted file deny `GET SCHEME://HOST/PATH` of a client.
-fn denies(toml: &str, client: &str, url: &str) -> bool {
+/// The answer of a rule that keeps a request from the origins.
+#[derive(Debug, PartialEq, Eq)]
+enum RuleAnswer {
+    Denied,
+    Redirected(String),
+}
+
+/// Returns how the rules of the converted file answer `GET SCHEME://HOST/PATH` of a client.
+fn answer(toml: &str, client: &str, url: &str) -> Option<RuleAnswer> {
     let (scheme, rest) = url.split_once("://").expect("a scheme");
     let (host, path) = rest.split_at(rest.find('/').expect("a path"));
     let url = (scheme, host, if scheme == "https" { 443 } else { 80 });
     let (fields, now): (&[(&str, &str)], _) = (&[], WallTime::from_seconds(0));
     let facts = RequestFacts::new(url, path.as_bytes(), "GET", fields, now)
         .from_client(client.parse().expect("an address"));
-    matches!(rules(toml).decide(&facts).access(), Some(Access::Deny { .. }))
+    let rules = rules(toml);
+    let decision = rules.decide(&facts);
+    if matches!(decision.access(), Some(Access::Deny { .. })) {
+        return Some(RuleAnswer::Denied);
+    }
+    let location = decision.redirect()?.location(host, path.as_bytes())?;
+    Some(RuleAnswer::Redirected(String::from_utf8(location).expect("ASCII")))
+}
+
+fn denies(toml: &str, client: &str, url: &str) -> bool {
+    answer(toml, client, url) == Some(RuleAnswer::Denied)
 }
 
 const BACKENDS: &str = "backend app\n  server a 10.0.0.1:80\nbackend no\n  http-request deny\n\
                         backend gone\n  errorfile 503 /e\nbackend drop\n  http-request \
-                        silent-drop\nbackend secure\n  redirect scheme https\nbackend picky\n  \
+                        silent-drop\nbackend secure\n  redirect scheme https\nbackend elsewhere\n  redirect \
+                        prefix http://b drop-query\nbackend picky\n  \
                         http-request deny if { path_beg /x }\n  server b 10.0.0.2:80\n\
                         backend spare\n  server c 10.0.0.3:80 backup\n";
 
-/// Lines of a frontend, the texts that the report contains, and the URLs that foxy denies and
-/// serves.
+/// Lines of a frontend, the texts that the report contains, the URLs that rules deny or redirect,
+/// and the URLs that foxy serves.
 type RouteCase = (&'static str, Texts, Texts, Texts);
 type Texts = &'static [&'static str];
 
-const ROUTES: [RouteCase; 11] = [
+const ROUTES: [RouteCase; 13] = [
     (
         "use_backend spare if { path_beg /a }",
         &["with a difference", "foxy uses no server of spare"],
@@ -119,26 +137,33 @@ const ROUTES: [RouteCase; 11] = [
         &["http://h/in"],
         &["http://h/"],
     ),
+    ("use_backend secure if !{ ssl_fc }", &[], &["http://h/"], &["https://h/"]),
     (
-        "use_backend secure if !{ ssl_fc }",
-        &[PERMITS_MORE, "foxy sends no redirects; these requests go to the next origin"],
+        "use_backend elsewhere if { path_beg /a }",
+        &[PERMITS_MORE, "foxy has no such redirect; these requests go to the next origin"],
         &[],
-        &["http://h/", "https://h/"],
+        &["http://h/a"],
     ),
     ("use_backend no if { rand(2) 1 }", &[PERMITS_MORE, "next origin"], &[], &["http://h/"]),
     ("use_backend picky if { rand(2) 1 }", &[PERMITS_MORE, "next origin"], &[], &["http://h/x"]),
     (
         "http-request redirect scheme https unless { ssl_fc } or { path_beg /acme }",
-        &[PERMITS_MORE, "foxy sends no redirects; it serves these requests"],
         &[],
-        &["http://h/", "http://h/acme/", "https://h/"],
+        &["http://h/", "http://h/acmd"],
+        &["http://h/acme/", "https://h/"],
+    ),
+    (
+        "http-request redirect location %[path]",
+        &[PERMITS_MORE, "foxy has no such redirect; it serves these requests"],
+        &[],
+        &["http://h/"],
     ),
     (
         "http-request allow if { path_beg /p }\nhttp-request return status 200 if { path_end x }\n\
          redirect prefix http://b if { path_end y }",
-        &["no answers of its own", PERMITS_MORE, "sends no redirects"],
-        &["http://h/x"],
-        &["http://h/p/x", "http://h/y"],
+        &["no answers of its own"],
+        &["http://h/x", "http://h/y"],
+        &["http://h/p/x"],
     ),
 ];
 
@@ -154,8 +179,8 @@ fn routes_and_lines_that_refuse_become_rules_or_are_reported() {
         assert_eq!(report.contains(PERMITS_MORE), opens, "{lines}\n{report}");
         for (urls, expected) in [(denied, true), (served, false)] {
             for url in urls {
-                let is_denied = denies(&toml, "192.0.2.1", url);
-                assert_eq!(is_denied, expected, "{url}\n{lines}\n{toml}\n{report}");
+                let is_answered = answer(&toml, "192.0.2.1", url).is_some();
+                assert_eq!(is_answered, expected, "{url}\n{lines}\n{toml}\n{report}");
             }
         }
     }
@@ -215,7 +240,7 @@ fn rules_and_origins_with_one_line_get_different_names() {
 }
 
 #[test]
-fn a_redirect_of_one_frontend_denies_nothing_and_its_rules_keep_to_its_scheme() {
+fn the_rules_of_a_frontend_keep_to_its_scheme() {
     let content = format!(
         "frontend plain\n  bind :80\n  http-request redirect scheme https\n  \
          http-request deny if {{ path /plain }}\nfrontend secure\n  bind :443 ssl crt /c/\n  \
@@ -223,14 +248,15 @@ fn a_redirect_of_one_frontend_denies_nothing_and_its_rules_keep_to_its_scheme() 
          bind :8404\n  stats enable\n{BACKENDS}"
     );
     let (toml, report) = converted(&content);
+    let redirected = |url: &str| Some(RuleAnswer::Redirected(url.to_owned()));
     for (url, expected) in [
-        ("http://h/", false),
-        ("http://h/plain", true),
-        ("https://h/plain", false),
-        ("https://h/secure", true),
-        ("http://h/secure", false),
+        ("http://h/", redirected("https://h/")),
+        ("http://h/plain", Some(RuleAnswer::Denied)),
+        ("https://h/plain", None),
+        ("https://h/secure", Some(RuleAnswer::Denied)),
+        ("http://h/secure", redirected("https://h/secure")),
     ] {
-        assert_eq!(denies(&toml, "192.0.2.1", url), expected, "{url}\n{toml}\n{report}");
+        assert_eq!(answer(&toml, "192.0.2.1", url), expected, "{url}\n{toml}\n{report}");
     }
     assert!(!toml.contains("8404"), "{toml}");
     assert!(report.contains("list each certificate of /c/"), "{report}");

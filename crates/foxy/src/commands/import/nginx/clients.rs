@@ -12,17 +12,6 @@ pub fn is_refusal(line: &NginxDirective) -> bool {
     line.name() == "return" && matches!(line.argument(0), "403" | "404" | "410" | "444")
 }
 
-/// Returns whether a line answers every request itself, for example with a redirect.
-pub fn answers_all(line: &NginxDirective) -> bool {
-    const ALL: [&str; 8] = ["^", ".*", "^.*", "^.*$", "(.*)", "^(.*)", "^(.*)$", "^/(.*)$"];
-    let is_redirect = matches!(line.argument(2), "permanent" | "redirect");
-    match line.name() {
-        "return" => true,
-        "rewrite" => is_redirect && ALL.contains(&line.argument(0)),
-        _ => false,
-    }
-}
-
 /// Returns whether the `allow` and `deny` lines refuse every client.
 pub fn denies_all(location: &LocationScope<'_>) -> bool {
     let lines = location.levels.all(&["allow", "deny"]);

@@ -8,7 +8,7 @@ use super::expression::PathExpression;
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationPath, LocationScope, LocationTables, ServerHosts};
 use super::scope::{beginning, refusal};
-use super::{NginxImport, caching, clients, fields, limits, nginx_time, rewrites};
+use super::{NginxImport, caching, clients, fields, limits, nginx_time, redirects, rewrites};
 use toml::{Table, Value};
 
 /// A location that the import can read.
@@ -30,7 +30,7 @@ impl NginxImport {
         hosts: &'d ServerHosts,
     ) -> LocationTables {
         let mut tables = LocationTables::default();
-        let answers = server.children().iter().any(clients::answers_all);
+        let answers = server.children().iter().any(redirects::answers_all);
         if !answers {
             rewrites::add_server_rules(&mut self.draft, server, levels, hosts, &mut tables);
         }
@@ -190,7 +190,7 @@ impl NginxImport {
     }
 
     /// Returns the `proxy_pass` line of a location. If the location refuses its requests or answers
-    /// them itself, adds a rule that refuses them, and returns `None`.
+    /// them itself, adds a rule that redirects or refuses them, and returns `None`.
     fn pass<'d>(
         &mut self,
         location: &LocationScope<'d>,
@@ -209,11 +209,19 @@ impl NginxImport {
             clients::add_rules(&mut self.draft, location, tables);
             return None;
         }
-        let answer = own.iter().find(|line| clients::answers_all(line));
+        let answer = own.iter().find(|line| redirects::answers_all(line));
+        let redirect = answer.filter(|_| location.is_exact());
+        if let Some((line, then)) =
+            redirect.and_then(|line| Some((line, redirects::effect(line, location)?)))
+        {
+            let rule = location.rule(" redirect", then);
+            tables.rules.push((rule, line.original.clone(), false));
+            return None;
+        }
         let pass = location.levels.last("proxy_pass").filter(|_| answer.is_none());
         if pass.is_none() {
             let (original, text) = match answer {
-                Some(line) => (&line.original, "foxy sends no redirects and no answers of its own"),
+                Some(line) => (&line.original, "foxy has no such redirect or answer"),
                 None => (location.original, "foxy serves no files"),
             };
             let text = format!("{text}; a rule refuses these requests");

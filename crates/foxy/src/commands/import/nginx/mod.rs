@@ -12,6 +12,7 @@ mod limits;
 mod location;
 mod parse;
 mod real_ip;
+mod redirects;
 mod rewrites;
 mod scope;
 mod server;

@@ -1,5 +1,5 @@
 //! Reports the `rewrite` lines of nginx, and makes rules that refuse the requests that they match.
-//! foxy sends no redirects, and its own rewriting sees the path before nginx decodes it.
+//! foxy's own rewriting and redirects see the path before nginx decodes it.
 
 use super::super::draft::ImportDraft;
 use super::super::report::ImportReason;
@@ -52,15 +52,14 @@ fn add_rule(
     let is_redirect = is_url || matches!(line.argument(2), "permanent" | "redirect");
     let Some(expression) = PathExpression::read(line.argument(0), false) else {
         let text = if is_redirect {
-            "foxy does not have this expression and sends no redirects, so the origin gets these \
-             requests"
+            "foxy does not have this expression, so the origin gets these requests"
         } else {
             "foxy does not have this expression, so the origin gets the old path"
         };
         return draft.leave(&line.original, ImportReason::Opens(text.into()));
     };
     let text = if is_redirect {
-        "foxy sends no redirects; a rule refuses these requests"
+        "a rule refuses these requests; to redirect them, write `redirect` of a rule in its place"
     } else {
         "a rule refuses these requests; to serve them, write `rewrite` of a rule in its place"
     };

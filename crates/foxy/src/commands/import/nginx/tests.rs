@@ -31,11 +31,12 @@ fn server(lines: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Denied,
+    Redirected(&'static str),
     Bypassed,
     Cached,
 }
 
-use Answer::{Bypassed, Cached, Denied};
+use Answer::{Bypassed, Cached, Denied, Redirected};
 
 /// Returns how the rules of the converted file answer `METHOD SCHEME://HOST/PATH [FIELD]` of the
 /// client 192.0.2.1.
@@ -57,6 +58,10 @@ fn answer(toml: &str, request: &str) -> Answer {
     let decision = rules.decide(&facts);
     match decision.access() {
         Some(Access::Deny { .. }) => Denied,
+        _ if decision.redirect().is_some() => {
+            let to = decision.redirect().and_then(|to| to.location(host, path.as_bytes()));
+            Redirected(String::from_utf8(to.expect("a URL")).expect("ASCII").leak())
+        }
         _ if decision.bypasses() => Bypassed,
         _ => Cached,
     }
@@ -78,8 +83,17 @@ fn a_location_keeps_its_refusals_and_exceptions_from_the_cache() {
         ("/f/ { root /tmp; allow 10.0.0.0/8; deny all; }", &[("/f/x", Denied)]),
         ("/f/ { root /tmp; }", &[("/f/x", Denied), ("/", Cached)]),
         ("/int/ { internal; APP }", &[("/int/x", Denied)]),
-        ("/m/ { return 302 /q; }", &[("/m/x", Denied)]),
-        ("/m/ { rewrite ^ /q permanent; }", &[("/m/x", Denied)]),
+        ("/m/ { return 302 /q; }", &[("/m/x", Redirected("/q"))]),
+        ("/m/ { return https://$server_name/; }", &[("/m/x", Redirected("https://a.test/"))]),
+        ("/m/ { return 301 https://b.test$uri; }", &[("/m/x", Denied)]),
+        ("/m/ { return 200 x; }", &[("/m/x", Denied)]),
+        ("/m/ { rewrite ^ /q permanent; }", &[("/m/x?y", Redirected("/q?y"))]),
+        ("/m/ { rewrite ^ /q? permanent; }", &[("/m/x?y", Redirected("/q"))]),
+        (
+            "/m/ { rewrite ^/(.*)$ https://b.test/$1 redirect; }",
+            &[("/m/x?y", Redirected("https://b.test/m/x?y"))],
+        ),
+        ("~ [0-9]x$ { return 301 https://b.test/; }", &[("/1x", Denied), ("/x", Cached)]),
         ("/p/ { allow 10.0.0.0/8; deny all; APP }", &[("/p/", Denied), ("/p", Denied)]),
         ("~ ^/(account|cart) { proxy_cache off; APP }", &[("/cart/x", Bypassed), ("/x", Cached)]),
         ("= /me { proxy_cache off; APP }", &[("/me", Bypassed), ("/me2", Cached)]),
@@ -151,7 +165,7 @@ fn a_server_that_refuses_does_not_fall_through_to_the_default() {
         ("unknown.test/", Bypassed),
         ("old.test/", Denied),
         ("x.c.test/", Denied),
-        ("d.test/", Denied),
+        ("d.test/x", Redirected("https://www.test/")),
         ("admin.test/", Denied),
         ("h.org/", Denied),
         ("g.test/s/", Denied),
@@ -176,7 +190,10 @@ fn a_host_is_served_only_over_its_schemes() {
     let secure = format!("server {{ listen 443 ssl; server_name a.test; {site} }}");
     check(
         &format!("{redirect}\n{secure}"),
-        &[("GET http://a.test/", Denied), ("GET https://a.test/", Bypassed)],
+        &[
+            ("GET http://a.test/x?y", Redirected("https://a.test/x?y")),
+            ("GET https://a.test/", Bypassed),
+        ],
     );
     let plain =
         "server { listen 80; server_name b.test; location / { proxy_pass http://10.0.0.2; } }";
@@ -206,7 +223,7 @@ fn a_host_is_served_only_over_its_schemes() {
 const LINES: [(&str, &[&str], &[&str]); 19] = [
     (
         "rewrite ^/a /b last; rewrite ^/c /d redirect;",
-        &["Not converted", "write `rewrite` of a rule", "foxy sends no redirects; a rule"],
+        &["Not converted", "write `rewrite` of a rule", "write `redirect` of a rule"],
         &[PERMITS_MORE],
     ),
     ("rewrite ^/(?!a) /b last;", &[PERMITS_MORE, "gets the old path"], &[]),

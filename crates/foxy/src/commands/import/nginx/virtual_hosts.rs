@@ -6,7 +6,7 @@ use super::super::report::ImportReason;
 use super::super::terms::{AccessTerm, Facets};
 use super::parse::NginxDirective;
 use super::scope::{Levels, LocationTables, ServerHosts, refusal};
-use super::{NginxImport, clients, expression, server};
+use super::{NginxImport, expression, redirects, server};
 use toml::Table;
 
 /// A server with its names and listeners.
@@ -43,7 +43,7 @@ impl<'d> VirtualServer<'d> {
 
     fn proxies(&self) -> bool {
         let children = self.directive.children();
-        let answers = children.iter().any(clients::answers_all);
+        let answers = children.iter().any(redirects::answers_all);
         !answers && children.iter().any(|child| has_inside(child, "proxy_pass"))
     }
 }
