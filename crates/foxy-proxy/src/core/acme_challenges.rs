@@ -1,9 +1,11 @@
-//! Answers the challenges of ACME certificate authorities at the TLS listeners (TLS-ALPN-01, RFC
-//! 8737).
+//! Answers the challenges of ACME certificate authorities: at the TLS listeners (TLS-ALPN-01, RFC
+//! 8737), and under a path at all listeners (HTTP-01, RFC 8555 §8.3).
 
 use crate::core::live::Live;
 use crate::core::tls::provider;
 use crate::core::transport::Transport;
+use bytes::Bytes;
+use foxy_http::{Authority, Method, RequestHead};
 use rustls::ServerConfig;
 use rustls::server::{Acceptor, ClientHello};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -17,12 +19,26 @@ use tokio_rustls::server::TlsStream;
 /// ALPN name of the protocol that an ACME authority uses in its TLS handshake.
 const PROTOCOL: &[u8] = b"acme-tls/1";
 
+/// Beginning of the path that an ACME authority requests, before the token.
+const PATH: &[u8] = b"/.well-known/acme-challenge/";
+
 /// An error, and the connection on which it occurred if the connection still exists.
 pub(super) type HandshakeError = (io::Error, Option<Transport>);
 
 /// The pending challenges of ACME authorities, by host name. Clones share the challenges.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AcmeChallenges(Live<HashMap<String, Arc<ServerConfig>>>);
+pub(super) struct AcmeChallenges {
+    tls: Live<HashMap<String, Arc<ServerConfig>>>,
+    http: Live<HashMap<String, HttpChallenge>>,
+}
+
+/// A pending HTTP-01 challenge.
+#[derive(Clone, Debug)]
+struct HttpChallenge {
+    token: String,
+    /// The body of the answer.
+    text: Bytes,
+}
 
 impl AcmeChallenges {
     /// Answers the challenge for `name` with this certificate from now on.
@@ -33,21 +49,35 @@ impl AcmeChallenges {
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(certificate)));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        self.change(|all| all.insert(name.to_owned(), Arc::new(config)));
+        change(&self.tls, |all| all.insert(name.to_owned(), Arc::new(config)));
+    }
+
+    /// Answers requests of `name` for the path of this token with this text from now on.
+    pub(super) fn add_http(&self, name: &str, token: &str, text: &str) {
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        let challenge = HttpChallenge { token: token.to_owned(), text };
+        change(&self.http, |all| all.insert(name.to_owned(), challenge));
     }
 
     pub(super) fn remove(&self, name: &str) {
-        self.change(|all| all.remove(name));
+        change(&self.tls, |all| all.remove(name));
+        change(&self.http, |all| all.remove(name));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.get().is_empty()
+    /// Returns whether no TLS listener must answer a challenge.
+    pub(super) fn has_no_tls(&self) -> bool {
+        self.tls.get().is_empty()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Arc<ServerConfig>>) -> T) {
-        let mut all = self.0.get().as_ref().clone();
-        change(&mut all);
-        self.0.replace(all);
+    /// Returns the answer to a request of an ACME authority, or `None` for all other requests.
+    pub(super) fn http_answer(&self, head: &RequestHead) -> Option<Bytes> {
+        let is_get = matches!(head.method, Method::Get | Method::Head);
+        let path = head.origin_form().filter(|_| is_get)?;
+        let token = path.strip_prefix(PATH)?;
+        let host = Authority::parse(head.authority()?)?.host.to_ascii_lowercase();
+        let all = self.http.get();
+        let challenge = all.get(&host).filter(|it| it.token.as_bytes() == token)?;
+        Some(challenge.text.clone())
     }
 
     /// Does the TLS handshake with a client. `usual` contains the TLS settings for clients that are
@@ -75,6 +105,15 @@ impl AcmeChallenges {
     fn answer(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
         let is_challenge = hello.alpn()?.eq([PROTOCOL]);
         let name = hello.server_name().filter(|_| is_challenge)?;
-        self.0.get().get(&name.to_ascii_lowercase()).cloned()
+        self.tls.get().get(&name.to_ascii_lowercase()).cloned()
     }
+}
+
+fn change<T: Clone, R>(
+    live: &Live<HashMap<String, T>>,
+    change: impl FnOnce(&mut HashMap<String, T>) -> R,
+) {
+    let mut all = live.get().as_ref().clone();
+    change(&mut all);
+    live.replace(all);
 }

@@ -5,7 +5,9 @@ use crate::core::acme_challenges::AcmeChallenges;
 use crate::core::client_certificates::{CertificateRefusal, ClientAuthorities, RefusedClients};
 use crate::core::live::Live;
 use crate::core::transport::Transport;
+use bytes::Bytes;
 use foxy_base::{Instant, clock};
+use foxy_http::RequestHead;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, Ticketer};
@@ -290,6 +292,17 @@ impl ClientTls {
         Ok(())
     }
 
+    /// Answers an ACME authority's request for `token` of the host `name` with this text, at all
+    /// listeners. Continues until the call of [`Self::end_challenge`].
+    pub fn answer_http_challenge(&self, name: &str, token: &str, text: &str) {
+        self.challenges.add_http(name, token, text);
+    }
+
+    /// Returns the answer to a request of an ACME authority, or `None` for all other requests.
+    pub(crate) fn http_challenge(&self, head: &RequestHead) -> Option<Bytes> {
+        self.challenges.http_answer(head)
+    }
+
     /// Stops answering the challenge for `name`.
     pub fn end_challenge(&self, name: &str) {
         self.challenges.remove(name);
@@ -314,7 +327,7 @@ impl ClientTls {
         let stream = Transport::Plain(stream);
         let settings = self.handshake.get_whole();
         let config = Arc::clone(&settings.config);
-        let accepted = if self.challenges.is_empty() {
+        let accepted = if self.challenges.has_no_tls() {
             let accepted = TlsAcceptor::from(config).accept(stream).into_fallible().await;
             accepted.map(Some).map_err(|(error, stream)| (error, Some(stream)))
         } else {

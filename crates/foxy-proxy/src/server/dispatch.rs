@@ -53,6 +53,12 @@ pub(crate) async fn request(
         let asked = node_requests::request(worker, client, peer, (head, body), options);
         return Box::pin(until_answered(asked, signs)).await;
     }
+    let challenge = settings.client_tls.as_ref().and_then(|tls| tls.http_challenge(head));
+    if let Some(text) = challenge.filter(|_| refusal.is_none()) {
+        let (mut receiver, mut sender) = client.split(settings.client_write);
+        let result = Box::pin(text_file(worker, &mut sender, options, CHALLENGE, text)).await;
+        return finish(&mut receiver, settings, &sender, result).await;
+    }
     let refusal = refusal.or_else(|| from_outside(settings, head));
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = requested_scheme(settings, head, peer, client.scheme());
@@ -75,7 +81,7 @@ pub(crate) async fn request(
     let (planned, text, role) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
     if let Some(file) = file.filter(|_| planned.permits_local_file()) {
-        let result = Box::pin(auto_config(worker, &mut sender, options, file)).await;
+        let result = Box::pin(text_file(worker, &mut sender, options, PAC, file.into())).await;
         return finish(&mut receiver, settings, &sender, result).await;
     }
     let wanted = |origin, key, sender: &Sender<'_>| {
@@ -299,18 +305,32 @@ fn auto_config_file(
     settings.auto_config.as_ref().filter(|_| is_asked)?.file(head, over)
 }
 
-async fn auto_config(
+/// The detail of `Cache-Status` and the media type of a text that foxy itself serves.
+struct TextFile {
+    detail: &'static str,
+    media_type: &'static str,
+}
+
+const PAC: TextFile =
+    TextFile { detail: "auto-config", media_type: "application/x-ns-proxy-autoconfig" };
+
+/// The answer to an HTTP-01 challenge of an ACME authority (RFC 8555 §8.3).
+const CHALLENGE: TextFile =
+    TextFile { detail: "acme-challenge", media_type: "application/octet-stream" };
+
+/// Answers with a text of foxy itself.
+async fn text_file(
     worker: &Worker,
     sender: &mut Sender<'_>,
     options: AnswerOptions,
-    file: String,
+    TextFile { detail, media_type }: TextFile,
+    text: Bytes,
 ) -> Result<Answered, Aborted> {
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Date", worker.http_date(clock::wall()));
-    answer.headers.append("Content-Type", "application/x-ns-proxy-autoconfig");
+    answer.headers.append("Content-Type", media_type);
     answer.headers.append("Cache-Control", "no-store");
-    let outcome = CacheStatus::Local { detail: "auto-config" };
-    answer::local(sender, options, answer, outcome, file.into()).await
+    answer::local(sender, options, answer, CacheStatus::Local { detail }, text).await
 }
 
 /// Ends an answer that needed no request body. Returns how it ended, and the number of bytes sent.

@@ -265,6 +265,10 @@ fn acme(settings: &Settings, written: &Written) -> Option<Complaint> {
             let text = "`acme.directory` needs host names; list them in `acme.names`";
             ("acme.directory", text.to_owned())
         }
+        (Some(_), _) if settings.proves_names_over_http() && settings.network.listen.is_empty() => {
+            let text = "`acme.challenge = \"http-01\"` needs `listen`, to which port 80 leads";
+            ("acme.challenge", text.to_owned())
+        }
         _ => return None,
     };
     Some(complaint(written, key, text))

@@ -262,6 +262,33 @@ fn an_acme_authority_gets_its_answer_although_clients_must_have_certificates() {
     assert_eq!(proxy.count(Counter::CertificatesRefused), 0);
 }
 
+#[test]
+fn an_acme_authority_gets_its_answer_over_http_past_all_refusals() {
+    let (origin, world) =
+        (TestOrigin::start(|_, _| ok("", b"x")), World::new(CertificateNeed::Required));
+    let proxy = proxy(&origin, &[], |settings| {
+        world.set(settings);
+        settings.allow_client = vec!["10.0.0.0/8".parse().expect("a network")].into();
+    });
+    let ask = |method: &str, host: &str, token: &str| {
+        let path = format!("/.well-known/acme-challenge/{token}");
+        let mut client = proxy.connect();
+        client.ask(&format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
+    };
+    world.tls.answer_http_challenge("a.test", "tok", "tok.print");
+    let answer = ask("GET", "A.test:80", "tok");
+    assert_eq!((answer.status, &answer.body[..]), (200, &b"tok.print"[..]), "{answer:?}");
+    assert_eq!(answer.cache_status(), "foxy; detail=acme-challenge");
+    for (method, host, token) in
+        [("GET", "b.test", "tok"), ("GET", "a.test", "toc"), ("POST", "a.test", "tok")]
+    {
+        assert_eq!(ask(method, host, token).status, 403, "{method} {host} {token}");
+    }
+    world.tls.end_challenge("a.test");
+    assert_eq!(ask("GET", "a.test", "tok").status, 403);
+    assert_eq!(origin.requests(), 0);
+}
+
 #[tokio::test]
 async fn each_request_of_http_2_has_the_user() {
     let (origin, world) =

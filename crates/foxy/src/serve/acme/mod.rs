@@ -17,7 +17,7 @@ use crate::terminal::{self, Level};
 use foxy_base::{CivilTime, Random, WallTime, clock};
 use foxy_proxy::core::tls::ClientTls;
 use foxy_proxy::upstream::OriginTls;
-use order::NoCertificate;
+use order::{NoCertificate, ProofWay};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -147,15 +147,16 @@ impl AcmeKeeper {
     }
 
     async fn renew(&self, due: &[String]) {
-        let contact = self.reloader.settings().acme.contact;
+        let settings = self.reloader.settings();
+        let (contact, way) = (&settings.acme.contact, ProofWay::of(&settings));
         let account =
-            order::account(&self.folder, (&self.directory, &contact), &self.directory_tls).await;
+            order::account(&self.folder, (&self.directory, contact), &self.directory_tls).await;
         let account = match account {
             Ok(account) => account,
             Err(why) => return due.iter().for_each(|name| self.failed(name, &why)),
         };
         for name in due {
-            let attempt = order::certificate(&account, name, &self.tls);
+            let attempt = order::certificate(&account, name, &self.tls, way);
             let result = match tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await {
                 Ok(result) => result,
                 Err(_) => Err(NoCertificate::Authority("no result in time".into())),

@@ -2,13 +2,14 @@
 
 use crate::serve::acme::folder::AcmeFolder;
 use crate::serve::acme::http::AcmeHttp;
+use crate::settings::Settings;
 use foxy_authority::{AuthorityError, acme};
 use foxy_base::{WallTime, clock};
 use foxy_proxy::core::tls::{CertificateError, ClientCertificates, ClientTls};
 use foxy_proxy::upstream::OriginTls;
 use instant_acme::{
-    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
-    OrderStatus, RetryPolicy,
+    Account, AuthorizationStatus, ChallengeHandle, ChallengeType, Error, Identifier, NewAccount,
+    NewOrder, Order, OrderStatus, RetryPolicy,
 };
 use std::fmt;
 use std::time::Duration;
@@ -16,15 +17,45 @@ use std::time::Duration;
 /// Longest time for which foxy waits for the result of a challenge, or for a certificate.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How foxy proves to an authority that it serves a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofWay {
+    /// A certificate in a TLS handshake (RFC 8737).
+    TlsAlpn01,
+    /// A text under a path (RFC 8555 §8.3).
+    Http01,
+}
+
+impl ProofWay {
+    pub fn of(settings: &Settings) -> Self {
+        if settings.proves_names_over_http() { Self::Http01 } else { Self::TlsAlpn01 }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::TlsAlpn01 => "TLS-ALPN-01",
+            Self::Http01 => "HTTP-01",
+        }
+    }
+
+    const fn port(self) -> u16 {
+        match self {
+            Self::TlsAlpn01 => 443,
+            Self::Http01 => 80,
+        }
+    }
+}
+
 /// The reason why foxy got no certificate.
 #[derive(Debug)]
 pub enum NoCertificate {
     /// The authority does not answer, or answers with an error.
     Authority(Error),
-    /// The authority offers no challenge of the type TLS-ALPN-01.
-    NoChallenge,
-    /// The authority did not find foxy's answer to the challenge. The text is the authority's.
-    Challenge(String),
+    /// The authority offers no challenge of this type.
+    NoChallenge(ProofWay),
+    /// The authority did not find foxy's answer to a challenge of this type. The text is the
+    /// authority's.
+    Challenge(ProofWay, String),
     /// The private key or the certificate signing request could not be made.
     Request(AuthorityError),
     /// The certificate from the authority does not belong to the key.
@@ -41,13 +72,15 @@ impl fmt::Display for NoCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Authority(error) => write!(f, "{error}"),
-            Self::NoChallenge => f.write_str("the authority offers no TLS-ALPN-01 challenge"),
-            Self::Challenge(text) => {
-                write!(
-                    f,
-                    "the authority connected to port 443 of the name, and did not get the expected answer: {text}"
-                )
+            Self::NoChallenge(way) => {
+                write!(f, "the authority offers no {} challenge", way.name())
             }
+            Self::Challenge(way, text) => write!(
+                f,
+                "the authority connected to port {} of the name, and did not get the expected \
+                 answer: {text}",
+                way.port()
+            ),
             Self::Request(error) => write!(f, "{error}"),
             Self::Certificate(error) => write!(f, "the authority's answer is unusable: {error}"),
             Self::OtherName => f.write_str("the authority's certificate is for another name"),
@@ -115,6 +148,7 @@ pub async fn certificate(
     account: &Account,
     name: &str,
     tls: &ClientTls,
+    way: ProofWay,
 ) -> Result<String, NoCertificate> {
     let identifiers = [Identifier::Dns(name.to_owned())];
     let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
@@ -126,20 +160,19 @@ pub async fn certificate(
         if authorization.status == AuthorizationStatus::Valid {
             continue;
         }
-        let challenge = authorization.challenge(ChallengeType::TlsAlpn01);
-        let mut challenge = challenge.ok_or(NoCertificate::NoChallenge)?;
-        let digest = challenge.key_authorization().digest();
-        let digest = digest.as_ref().try_into().expect("a SHA-256 hash has 32 bytes");
-        let answer = acme::challenge(name, digest).map_err(NoCertificate::Request)?;
-        tls.answer_challenge(name, answer.certificate.as_bytes(), answer.key.as_bytes())
-            .map_err(NoCertificate::Certificate)?;
+        let challenge = authorization.challenge(match way {
+            ProofWay::TlsAlpn01 => ChallengeType::TlsAlpn01,
+            ProofWay::Http01 => ChallengeType::Http01,
+        });
+        let mut challenge = challenge.ok_or(NoCertificate::NoChallenge(way))?;
+        answer_challenge(name, &challenge, tls, way)?;
         challenge.set_ready().await?;
     }
     let status = order.poll_ready(&policy).await;
     drop(answered);
     if !matches!(status, Ok(OrderStatus::Ready)) {
-        return Err(failed_challenge(&mut order).await.unwrap_or(match status {
-            Ok(status) => NoCertificate::Challenge(format!("order {status:?}")),
+        return Err(failed_challenge(&mut order, way).await.unwrap_or(match status {
+            Ok(status) => NoCertificate::Challenge(way, format!("order {status:?}")),
             Err(error) => NoCertificate::Authority(error),
         }));
     }
@@ -147,6 +180,25 @@ pub async fn certificate(
     order.finalize_csr(&made.request).await?;
     let chain = order.poll_certificate(&policy).await?;
     checked(name, chain + "\n" + &made.key, clock::wall())
+}
+
+/// Makes `tls` answer a challenge for `name`.
+fn answer_challenge(
+    name: &str,
+    challenge: &ChallengeHandle<'_>,
+    tls: &ClientTls,
+    way: ProofWay,
+) -> Result<(), NoCertificate> {
+    let proof = challenge.key_authorization();
+    if way == ProofWay::Http01 {
+        tls.answer_http_challenge(name, &challenge.token, proof.as_str());
+        return Ok(());
+    }
+    let digest = proof.digest();
+    let digest = digest.as_ref().try_into().expect("a SHA-256 hash has 32 bytes");
+    let answer = acme::challenge(name, digest).map_err(NoCertificate::Request)?;
+    tls.answer_challenge(name, answer.certificate.as_bytes(), answer.key.as_bytes())
+        .map_err(NoCertificate::Certificate)
 }
 
 /// Returns the certificate chain with its key, if clients of `name` can use it now. Without this
@@ -163,14 +215,14 @@ fn checked(name: &str, chain_and_key: String, now: WallTime) -> Result<String, N
 }
 
 /// Asks the authority for the reason why a challenge failed.
-async fn failed_challenge(order: &mut Order) -> Option<NoCertificate> {
+async fn failed_challenge(order: &mut Order, way: ProofWay) -> Option<NoCertificate> {
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
         let state = authorization.refresh().await.ok()?;
         let error = state.challenges.iter().find_map(|challenge| challenge.error.as_ref());
         if let Some(error) = error {
             let detail = error.detail.clone().unwrap_or_else(|| error.to_string());
-            return Some(NoCertificate::Challenge(detail));
+            return Some(NoCertificate::Challenge(way, detail));
         }
     }
     None

@@ -20,6 +20,12 @@ settings! {
     folder: optional PathBuf = "acme.folder" flag "acme-folder",
         Folder, Nothing("none; `acme.directory` needs this folder");
 
+    /// How foxy proves to the authority that it serves a name.
+    challenge: given &'static str = "acme.challenge" flag "acme-challenge", choice(&[
+        ("tls-alpn-01", "the authority connects to port 443, which must lead to `listen-tls`"),
+        ("http-01", "the authority asks at port 80, which must lead to `listen`"),
+    ]), Fixed("tls-alpn-01");
+
     /// Host names of the certificates. By default the names in `hosts` of [`[[origin]]`](#origins).
     names: given Vec<String> = "acme.names" flag "acme-name",
         texts(site_name, "HOST", "example.org"), Fixed();
@@ -33,6 +39,11 @@ settings! {
 }
 
 impl Settings {
+    /// Returns whether the ACME authority asks for its proof over HTTP (HTTP-01).
+    pub fn proves_names_over_http(&self) -> bool {
+        self.acme.challenge == "http-01"
+    }
+
     /// Returns the host names for which foxy gets certificates.
     pub fn acme_names(&self) -> Vec<String> {
         if self.acme.directory.is_none() || !self.acme.names.is_empty() {

@@ -76,6 +76,11 @@ impl Scene {
     /// Starts the authority, whose certificates are valid for this number of seconds. It looks for
     /// answers to challenges at `tls_port`.
     fn authority(&self, tls_port: u16, validity: u64) -> Authority {
+        self.authority_at((tls_port, 1), validity)
+    }
+
+    /// Starts the authority. It looks for answers to challenges at these ports.
+    fn authority_at(&self, (tls_port, http_port): (u16, u16), validity: u64) -> Authority {
         let (port, certificate, key) =
             (self.directory_port, self.path("pebble.pem"), self.path("pebble.key"));
         let config = format!(
@@ -84,7 +89,7 @@ impl Scene {
                 "managementListenAddress": "",
                 "certificate": "{certificate}",
                 "privateKey": "{key}",
-                "httpPort": 1,
+                "httpPort": {http_port},
                 "tlsPort": {tls_port},
                 "retryAfter": {{ "authz": 1, "order": 1 }},
                 "keyAlgorithm": "ecdsa",
@@ -230,6 +235,24 @@ fn a_wrong_answer_to_the_challenge_is_reported_in_the_words_of_the_authority() {
         "the authority connected to port 443 of the name, and did not get the expected answer: ",
     );
     assert!(!scene.stored().exists());
+}
+
+#[test]
+fn a_certificate_comes_by_http_01_although_a_rule_redirects_to_https() {
+    let Some(scene) = Scene::new() else { return };
+    let http_port = free_ports(1);
+    let listen = format!("{NAME}:{http_port}");
+    let config = scene.path("foxy.toml");
+    let rule = "[[rule]]\nwhen = { scheme = \"http\" }\n\
+                then = { redirect = { to = \"https://$host$request_uri\" } }\n";
+    std::fs::write(&config, rule).expect("written");
+    let more = ["--acme-challenge", "http-01", "--listen", &listen, "--config", &config];
+    let mut foxy = scene.foxy(&more);
+    // Nothing listens at port 1, where this authority looks for TLS.
+    let _authority = scene.authority_at((1, http_port), DAYS);
+    foxy.signal("HUP");
+    foxy.report_containing("foxy: got a certificate for localhost, valid until ");
+    scene.first_connection();
 }
 
 #[test]
