@@ -27,6 +27,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::coop::consume_budget;
 
 /// The client of one request, by HTTP version.
 pub(crate) enum Client<'a> {
@@ -116,6 +117,8 @@ impl Receiver<'_> {
     /// Returns the next event of a request, such as a piece of its body. For HTTP/1.1, `limit` is
     /// the time limit for each read. For HTTP/2, `limit` is the time limit for the whole event.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
+        // A read can bring many tiny chunks. Other requests get their turn between them.
+        consume_budget().await;
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
             Self::Http2(body) => body.next(limit).await,

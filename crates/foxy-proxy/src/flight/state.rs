@@ -3,9 +3,17 @@
 
 use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
+
+/// Fewest bytes of memory that a chunk counts. A smaller chunk also needs its place in the queue, and
+/// keeps an allocation alive.
+const SMALLEST_CHUNK: usize = 64;
+
+/// Chunks join up to this number of bytes. Otherwise an origin that sends tiny chunks would need
+/// many times the memory of the body.
+const JOINED_BYTES: usize = 4 << 10;
 
 /// The reason why a reader has no position among the bytes that are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +31,8 @@ struct ReaderPosition {
     reader: u64,
     /// Number of the chunk that the reader reads next. The first chunk of the body has number 0.
     next: u64,
+    /// Memory that all chunks before `next` counted.
+    counted: u64,
     /// Number of bytes to skip in the chunk `next`.
     skip: usize,
 }
@@ -38,6 +48,10 @@ pub(crate) struct FlightState {
     first: u64,
     gone: u64,
     received: u64,
+    /// Memory that all chunks so far counted ([`counted`]), and of these the chunks that are no
+    /// longer in memory.
+    counted: u64,
+    counted_gone: u64,
     places: Vec<ReaderPosition>,
     behind: Vec<(u64, Behind)>,
     joined: u64,
@@ -52,7 +66,7 @@ impl FlightState {
         }
         self.joined += 1;
         if self.first == 0 {
-            self.places.push(ReaderPosition { reader: self.joined, next: 0, skip: 0 });
+            self.places.push(ReaderPosition { reader: self.joined, next: 0, counted: 0, skip: 0 });
         } else {
             self.behind.push((self.joined, Behind::Late));
         }
@@ -84,17 +98,17 @@ impl FlightState {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;
         }
-        let (mut next, mut begin) = (self.first, self.gone);
+        let (mut next, mut begin, mut counted) = (self.first, self.gone, self.counted_gone);
         for chunk in &self.chunks {
             let end = begin + chunk.len() as u64;
             if at < end {
                 break;
             }
-            (next, begin) = (next + 1, end);
+            (next, begin, counted) = (next + 1, end, counted + size(chunk));
         }
         let Ok(skip) = usize::try_from(at - begin) else { return false };
         self.leave(reader);
-        self.places.push(ReaderPosition { reader, next, skip });
+        self.places.push(ReaderPosition { reader, next, counted, skip });
         true
     }
 
@@ -111,10 +125,27 @@ impl FlightState {
         self.places.is_empty() && self.behind.is_empty()
     }
 
-    /// Adds bytes that the fill received. `data` must not be empty.
+    /// Adds bytes that the fill received. `data` must not be empty. Small chunks that no reader has
+    /// taken yet become one chunk.
     pub(crate) fn add(&mut self, data: Bytes) {
         self.received += data.len() as u64;
-        self.chunks.push_back(data);
+        let end = self.end();
+        let is_taken = self.places.iter().any(|place| place.next == end);
+        let last = self.chunks.back_mut().filter(|last| !is_taken && last.len() < JOINED_BYTES);
+        match last {
+            Some(last) if data.len() < JOINED_BYTES => {
+                self.counted -= size(last);
+                let joined = std::mem::take(last).try_into_mut();
+                let mut joined = joined.unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+                joined.extend_from_slice(&data);
+                *last = joined.freeze();
+                self.counted += size(last);
+            }
+            _ => {
+                self.counted += size(&data);
+                self.chunks.push_back(data);
+            }
+        }
     }
 
     /// Returns the next piece of the body for a reader, or `None` if the piece has not arrived yet.
@@ -125,6 +156,7 @@ impl FlightState {
         let index = usize::try_from(place.next - self.first).ok()?;
         if let Some(data) = self.chunks.get(index) {
             place.next += 1;
+            place.counted += size(data);
             return Some(Piece::Data(data.slice(std::mem::take(&mut place.skip)..)));
         }
         match &self.ended {
@@ -134,8 +166,10 @@ impl FlightState {
         }
     }
 
+    /// Returns how much memory the chunks need that the slowest reader has not taken.
     pub(crate) fn unread(&self) -> usize {
-        self.slowest().map_or(0, |slowest| self.after(slowest))
+        let slowest = self.places.iter().min_by_key(|place| place.next);
+        slowest.map_or(0, |slowest| self.after(slowest))
     }
 
     fn slowest(&self) -> Option<u64> {
@@ -146,9 +180,9 @@ impl FlightState {
         self.first + self.chunks.len() as u64
     }
 
-    fn after(&self, next: u64) -> usize {
-        let skip = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.chunks.iter().skip(skip).map(Bytes::len).sum()
+    /// Returns how much memory the chunks need that a reader has not taken.
+    fn after(&self, place: &ReaderPosition) -> usize {
+        usize::try_from(self.counted - place.counted).unwrap_or(usize::MAX)
     }
 
     /// Drops the chunks that every reader has read. Drops nothing until more than `window` bytes of
@@ -165,9 +199,10 @@ impl FlightState {
             && let Some(oldest) = self.chunks.front().map(|chunk| chunk.len() as u64)
             && self.received - self.gone - oldest >= stay
         {
-            self.chunks.pop_front();
+            let chunk = self.chunks.pop_front().unwrap_or_default();
             self.first += 1;
             self.gone += oldest;
+            self.counted_gone += size(&chunk);
         }
     }
 
@@ -180,14 +215,20 @@ impl FlightState {
         if self.places.iter().any(|place| place.next == end) || self.behind.iter().any(waits) {
             let places = std::mem::take(&mut self.places);
             let (kept, behind): (Vec<_>, Vec<_>) =
-                places.into_iter().partition(|place| self.after(place.next) <= window);
+                places.into_iter().partition(|place| self.after(place) <= window);
             self.places = kept;
             self.behind.extend(behind.into_iter().map(|place| (place.reader, Behind::Slow)));
             self.forget_read(window);
         }
     }
 
+    /// Returns how much memory all chunks need.
     pub(crate) fn held(&self) -> usize {
-        usize::try_from(self.received - self.gone).unwrap_or(usize::MAX)
+        usize::try_from(self.counted - self.counted_gone).unwrap_or(usize::MAX)
     }
+}
+
+/// Returns how much memory a chunk counts.
+fn size(chunk: &Bytes) -> u64 {
+    chunk.len().max(SMALLEST_CHUNK) as u64
 }

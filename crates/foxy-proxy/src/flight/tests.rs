@@ -54,6 +54,39 @@ async fn every_reader_gets_every_byte_and_the_end() {
 }
 
 #[tokio::test]
+async fn tiny_chunks_need_little_more_memory_than_their_bytes() {
+    const BYTES: usize = 20_000;
+    let flight = flight();
+    let stalled = flight.join().expect("open");
+    for number in 0..BYTES {
+        assert!(now(flight.write(bytes(1, number as u8))).is_some(), "{number}");
+    }
+    let held = flight.state().held();
+    assert!(held < BYTES + BYTES / 32, "{held} bytes of memory");
+    let (mut pieces, mut all) = (0, Vec::new());
+    while let Some(Piece::Data(data)) = now(stalled.next()) {
+        pieces += 1;
+        all.extend_from_slice(&data);
+    }
+    let expected: Vec<u8> = (0..BYTES).map(|number| number as u8).collect();
+    assert!(all == expected && pieces < 10, "{pieces} pieces");
+}
+
+#[tokio::test]
+async fn tiny_chunks_that_a_slow_reader_leaves_count_with_their_overhead() {
+    const FEWEST: usize = 32;
+    let flight = flight();
+    let (fast, slow) = (flight.join().expect("open"), flight.join().expect("open"));
+    let mut written = 0;
+    while now(flight.write(bytes(1, 7))).is_some() {
+        written += 1;
+        assert!(matches!(now(fast.next()), Some(Piece::Data(_))));
+        assert!(written < WINDOW / FEWEST, "no memory is counted for the chunks");
+    }
+    assert_eq!(read(&slow).0.len(), written + 1);
+}
+
+#[tokio::test]
 async fn an_origin_that_breaks_is_never_a_complete_body() {
     let flight = flight();
     let reader = flight.join().expect("open");

@@ -23,6 +23,7 @@ use foxy_base::clock;
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead, Scheme};
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 /// Largest number of times that one exchange sends its request again over HTTP/2.
@@ -436,6 +437,8 @@ impl UpstreamExchange {
     }
 
     async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {
+        // A read can bring many tiny chunks. Other requests get their turn between them.
+        consume_budget().await;
         let (request, settings) = (&mut self.request, &self.shared.settings);
         let link = self.link.as_mut().ok_or(UpstreamError::NoResponse)?;
         let mut end = link.turn(request, settings).await?;
