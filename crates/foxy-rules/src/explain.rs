@@ -4,7 +4,6 @@
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
 use crate::freshness::{Lifetime, Policy, lifetime};
-use crate::package::is_named_by_digest;
 use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
 use std::fmt;
@@ -186,10 +185,8 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
         Lifetime::Explicit(_) if control.s_maxage.is_some() => LifetimeSource::SharedMaxAge,
         Lifetime::Explicit(_) if control.max_age.is_some() => LifetimeSource::MaxAge,
         Lifetime::Explicit(_) => LifetimeSource::Expires,
-        Lifetime::Heuristic(_) if fields.has("last-modified") && !is_named_by_digest(target) => {
-            LifetimeSource::Heuristic
-        }
-        Lifetime::Heuristic(_) => LifetimeSource::Package,
+        Lifetime::Heuristic(_) => LifetimeSource::Heuristic,
+        Lifetime::Named(_) => LifetimeSource::Package,
         Lifetime::Negative(_) => LifetimeSource::Operator,
         Lifetime::Rule(_) => LifetimeSource::Rule,
         Lifetime::None => LifetimeSource::Nothing,

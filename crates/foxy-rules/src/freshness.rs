@@ -98,6 +98,9 @@ pub enum Lifetime {
     /// to Date, at most a day. A URL with a digest of its content, or a package file without
     /// Last-Modified, gets a day.
     Heuristic(u64),
+    /// The lifetime in seconds of a file whose URL says that its content never changes: a package,
+    /// or a URL with a digest of the content (RFC 9111 §4.2.2).
+    Named(u64),
     /// The operator's lifetime for negative responses, in seconds (RFC 9111 §4.2.2).
     Negative(u64),
     /// The shortest or longest lifetime that a rule of the operator sets. It replaced a lifetime
@@ -113,6 +116,7 @@ impl Lifetime {
         match self {
             Self::Explicit(seconds)
             | Self::Heuristic(seconds)
+            | Self::Named(seconds)
             | Self::Negative(seconds)
             | Self::Rule(seconds) => seconds,
             Self::None => 0,
@@ -178,15 +182,27 @@ fn given_lifetime(
             let rule = policy.heuristic.filter(|_| is_covered);
             rule.map_or(Lifetime::None, |rule| rule.lifetime(unchanged))
         }
-        _ if status == 200 && is_named_by_digest(target) => {
-            Lifetime::Heuristic(MAX_HEURISTIC_SECONDS)
+        _ if status == 200 && is_named_by_digest(target) && !is_page(response) => {
+            Lifetime::Named(MAX_HEURISTIC_SECONDS)
         }
         Some(unchanged) if may_have_heuristic => {
             Lifetime::Heuristic((unchanged / 10).min(MAX_HEURISTIC_SECONDS))
         }
-        None if status == 200 && is_package(target) => Lifetime::Heuristic(MAX_HEURISTIC_SECONDS),
+        None if status == 200 && is_package(target) && !is_page(response) => {
+            Lifetime::Named(MAX_HEURISTIC_SECONDS)
+        }
         _ => Lifetime::None,
     }
+}
+
+/// Returns whether a response is a page or an answer of a program, and not a file. An origin that
+/// ignores the end of a path may answer `/account/x.zip` with the page of a user.
+fn is_page(response: &(impl Fields + ?Sized)) -> bool {
+    const PAGES: [&[u8]; 3] = [b"text/html", b"application/xhtml+xml", b"application/json"];
+    response.values("content-type").any(|line| {
+        let media_type = line.split(|&byte| byte == b';').next().unwrap_or_default();
+        PAGES.iter().any(|page| media_type.trim_ascii().eq_ignore_ascii_case(page))
+    })
 }
 
 /// Returns the Date of a response. Returns `received` if Date is missing or invalid (RFC 9110
@@ -308,7 +324,13 @@ mod tests {
             let (control, policy) = (ResponseControl::of(fields), Policy::default());
             lifetime(200, fields, &control, &policy, RECEIVED, target.as_bytes())
         };
-        assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
+        assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Named(86_400));
+        for page in ["text/html", "Text/HTML; charset=utf-8", "application/json"] {
+            let page = [("Content-Type", page)];
+            assert_eq!(of("http://a/account/x.zip", &page), Lifetime::None, "{page:?}");
+        }
+        let file = [("Content-Type", "application/zip")];
+        assert_eq!(of("http://a/account/x.zip", &file), Lifetime::Named(86_400));
         assert_eq!(
             of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]),
             Lifetime::Explicit(5)
@@ -326,8 +348,8 @@ mod tests {
             lifetime(status, fields, &control, &policy, RECEIVED, target.as_bytes())
         };
         let new = [("Date", DATE), ("Last-Modified", DATE)];
-        assert_eq!(of(200, &new), Lifetime::Heuristic(86_400));
-        assert_eq!(of(200, &[]), Lifetime::Heuristic(86_400));
+        assert_eq!(of(200, &new), Lifetime::Named(86_400));
+        assert_eq!(of(200, &[]), Lifetime::Named(86_400));
         assert_eq!(of(200, &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
         assert_eq!(of(404, &[]), Lifetime::None);
     }

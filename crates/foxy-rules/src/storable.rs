@@ -117,6 +117,11 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if sets_cookie(response) && !is_meant_to_be_shared {
         return Some(NotStoredReason::SetCookie);
     }
+    // Origins often do not mark private responses (RFC 9111 §7.3). So the URL alone makes no response
+    // to a request with a cookie fresh.
+    if matches!(lifetime, Lifetime::Named(_)) && request.has("cookie") && !control.public {
+        return Some(NotStoredReason::Cookie);
+    }
     if posted && !matches!(lifetime, Lifetime::Explicit(_)) {
         return Some(NotStoredReason::NoFreshness);
     }
@@ -144,6 +149,7 @@ fn freshness_refusal(
         Lifetime::Explicit(0) | Lifetime::Heuristic(0) | Lifetime::Rule(0) => validator,
         Lifetime::Explicit(_)
         | Lifetime::Heuristic(_)
+        | Lifetime::Named(_)
         | Lifetime::Negative(_)
         | Lifetime::Rule(_) => true,
         Lifetime::None => {
@@ -183,6 +189,9 @@ pub enum NotStoredReason {
     VaryTooLong,
     /// The response sets a cookie, and neither `public` nor an explicit lifetime allows storing it.
     SetCookie,
+    /// The request contains Cookie, and only the URL (such as a package's name) gives the response a
+    /// lifetime.
+    Cookie,
     /// The response has no lifetime and no validator, so it could never be reused.
     NoFreshness,
 }
@@ -204,6 +213,7 @@ impl NotStoredReason {
             Self::VaryStar => "vary-star",
             Self::VaryTooLong => "vary-too-long",
             Self::SetCookie => "set-cookie",
+            Self::Cookie => "cookie",
             Self::NoFreshness => "no-freshness",
         }
     }
@@ -222,7 +232,7 @@ impl NotStoredReason {
             Self::Private => "RFC 9111 §5.2.2.7",
             Self::Authorization => "RFC 9111 §3.5",
             Self::VaryStar | Self::VaryTooLong => "RFC 9111 §4.1",
-            Self::SetCookie => "RFC 9111 §7.3",
+            Self::SetCookie | Self::Cookie => "RFC 9111 §7.3",
         }
     }
 
@@ -250,6 +260,10 @@ impl NotStoredReason {
                 "the response sets a cookie, and neither public nor an explicit lifetime permits \
                  storage"
             }
+            Self::Cookie => {
+                "the request has a cookie, and only the name of the file gives the response a \
+                 lifetime"
+            }
             Self::NoFreshness => {
                 "the response has neither a freshness lifetime nor a validator (ETag, \
                  Last-Modified)"
@@ -275,6 +289,30 @@ mod tests {
             received: WallTime::from_seconds(784_111_777),
             policy: Policy::default(),
         })
+    }
+
+    #[test]
+    fn the_name_of_a_file_does_not_make_a_response_to_a_cookie_fresh() {
+        let decide = |request: Lines<'_>, response: Lines<'_>| {
+            storability(Exchange {
+                method: "GET",
+                target: b"http://a/account/x.zip",
+                request,
+                status: 200,
+                response,
+                received: WallTime::from_seconds(784_111_777),
+                policy: Policy::default(),
+            })
+        };
+        let cookie = [("Cookie", "sid=alice")];
+        assert_eq!(decide(&[], &[]), Storability::Store);
+        assert_eq!(decide(&cookie, &[]), Storability::DoNotStore(No::Cookie));
+        assert_eq!(
+            decide(&cookie, &[("ETag", "\"a\"")]),
+            Storability::DoNotStore(No::Cookie),
+            "a stored copy would be fresh for other clients"
+        );
+        assert_eq!(decide(&cookie, &[("Cache-Control", "max-age=9")]), Storability::Store);
     }
 
     #[test]

@@ -111,7 +111,8 @@ impl Refused {
                 NotStoredReason::Method
                 | NotStoredReason::Partial
                 | NotStoredReason::Status
-                | NotStoredReason::RequestNoStore => false,
+                | NotStoredReason::RequestNoStore
+                | NotStoredReason::Cookie => false,
             }
     }
 }
