@@ -71,8 +71,8 @@ fn with_variables(to: &str, location: &LocationScope<'_>) -> Option<String> {
         to = to.replace("$scheme", location.hosts.scheme?);
     }
     if to.contains("$server_name") {
-        let name = location.hosts.rule.first()?.strip_prefix('=')?;
-        to = to.replace("$server_name", name);
+        let names = location.levels.last("server_name")?;
+        to = to.replace("$server_name", names.argument(0));
     }
     Some(to)
 }
