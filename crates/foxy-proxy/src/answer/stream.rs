@@ -18,6 +18,7 @@ use foxy_http::{Headers, ResponseHead, Version};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use tokio::task::coop::consume_budget;
 
 pub(crate) enum Source<'a> {
     Flight(&'a Reader),
@@ -28,6 +29,8 @@ pub(crate) enum Source<'a> {
 
 impl Source<'_> {
     async fn next(&mut self, worker: &Worker, outcome: CacheStatus) -> Piece {
+        // Many tiny pieces can be ready. Other requests get their turn between them.
+        consume_budget().await;
         match self {
             Self::Flight(reader) => reader.next().await,
             Self::Exchange(exchange, tee) => {

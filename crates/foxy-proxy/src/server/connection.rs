@@ -25,11 +25,16 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 /// A connection that has been idle for this time frees its buffer, its decoder and the future that
 /// reads requests.
 const REST_AFTER: Duration = Duration::from_secs(2);
+
+/// A connection with pipelined requests gets this many answers before other connections get their
+/// turn.
+const ANSWERS_IN_TURN: u32 = 16;
 
 /// The next step of a connection after a request.
 enum NextStep {
@@ -231,6 +236,7 @@ async fn serve_requests(
     peer: SocketAddr,
     state: &ConnectionState,
 ) -> NextStep {
+    let mut answered: u32 = 0;
     loop {
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
@@ -246,6 +252,10 @@ async fn serve_requests(
         }
         if worker.shared.is_leaving() && *worker.course.borrow() == Course::Stop {
             return NextStep::Close;
+        }
+        answered = answered.wrapping_add(1);
+        if answered.is_multiple_of(ANSWERS_IN_TURN) && !connection.buffer.is_empty() {
+            yield_now().await;
         }
     }
 }

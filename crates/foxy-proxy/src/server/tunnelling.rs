@@ -13,7 +13,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::intercepting;
 use crate::server::request_log::Ended;
-use crate::upstream::{OpenTunnel, Origin, Responder, Tunnel, TunnelReport};
+use crate::upstream::{OpenTunnel, Origin, Responder, Tunnel, TunnelEnd, TunnelReport};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, RequestHead, ResponseHead};
@@ -116,7 +116,7 @@ async fn carry(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
     head: &ResponseHead,
-    origin: Transport,
+    mut origin: Transport,
     from_origin: Bytes,
     sent: SentResponse,
 ) -> (Ended, u64) {
@@ -129,9 +129,15 @@ async fn carry(
     worker.counters.add(Counter::Tunnels, 1);
     let idle = worker.settings().tunnel_idle;
     let report = match pace {
-        Some(pace) => relay(client, PacedConnection::new(origin, pace), from_origin, idle).await,
-        None => relay(client, origin, from_origin, idle).await,
+        Some(pace) => {
+            relay(client, PacedConnection::new(&mut origin, pace), from_origin, idle).await
+        }
+        None => relay(client, &mut origin, from_origin, idle).await,
     };
+    if report.end == TunnelEnd::Reset {
+        // An origin must not take the bytes so far for all bytes (RFC 9113 §8.5).
+        let _closed_already = origin.with_socket(tokio::net::TcpStream::set_zero_linger);
+    }
     (
         Ended::Tunnelled(SentResponse { body_bytes: report.to_client, ..sent }),
         head_bytes + report.to_client,

@@ -2,10 +2,12 @@
 //! and refusals.
 
 use crate::bench::{forward_proxy, proxy_with, reverse_proxy};
-use foxy_testkit::http::{header, ok};
-use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::http::{header, ok, read_head};
+use foxy_testkit::origin::{TestOrigin, listen};
+use socket2::SockRef;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc;
 use std::time::Duration;
 
 #[test]
@@ -112,6 +114,28 @@ fn an_upgrade_becomes_a_tunnel_only_after_101() {
     assert_eq!((answer.status, answer.header("upgrade")), (101, "echo"));
     client.send(b"");
     assert_eq!(client.take(7), b"welcome");
+}
+
+#[test]
+fn an_origin_sees_that_the_client_of_a_tunnel_broke_off() {
+    let (sender, ends) = mpsc::channel();
+    let origin = listen(move |mut stream| {
+        let mut half = [0; 4];
+        stream.read_exact(&mut half).expect("the first bytes");
+        sender.send(Ok(4)).expect("the test waits");
+        sender.send(stream.read(&mut half).map_err(|error| error.kind())).expect("the test waits");
+    });
+    let proxy = proxy_with(|settings| settings.destinations.connect_ports = vec![origin.port()]);
+    let mut client = TcpStream::connect(proxy.address()).expect("the proxy accepts");
+    let request = format!("CONNECT {origin} HTTP/1.1\r\nHost: {origin}\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("the proxy reads");
+    let head = read_head(&mut client).expect("an answer");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    client.write_all(b"half").expect("the proxy reads");
+    assert_eq!(ends.recv().expect("the first bytes"), Ok(4));
+    SockRef::from(&client).set_linger(Some(Duration::ZERO)).expect("a reset at the close");
+    drop(client);
+    assert_eq!(ends.recv().expect("the end"), Err(std::io::ErrorKind::ConnectionReset));
 }
 
 #[test]
