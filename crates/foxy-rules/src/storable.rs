@@ -117,8 +117,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if sets_cookie(response) && !is_meant_to_be_shared {
         return Some(NotStoredReason::SetCookie);
     }
-    // Origins often do not mark private responses (RFC 9111 §7.3). So the URL alone makes no response
-    // to a request with a cookie fresh.
+    // Origins often do not mark private responses (RFC 9111 §7.3). So the URL alone makes no
+    // response to a request with a cookie fresh.
     if matches!(lifetime, Lifetime::Named(_)) && request.has("cookie") && !control.public {
         return Some(NotStoredReason::Cookie);
     }
@@ -189,8 +189,8 @@ pub enum NotStoredReason {
     VaryTooLong,
     /// The response sets a cookie, and neither `public` nor an explicit lifetime allows storing it.
     SetCookie,
-    /// The request contains Cookie, and only the URL (such as a package's name) gives the response a
-    /// lifetime.
+    /// The request contains Cookie, and only the URL (such as a package's name) gives the response
+    /// a lifetime.
     Cookie,
     /// The response has no lifetime and no validator, so it could never be reused.
     NoFreshness,

@@ -7,8 +7,8 @@ use bytes::{Bytes, BytesMut};
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// Fewest bytes of memory that a chunk counts. A smaller chunk also needs its place in the queue, and
-/// keeps an allocation alive.
+/// Fewest bytes of memory that a chunk counts. A smaller chunk also needs its place in the queue,
+/// and keeps an allocation alive.
 const SMALLEST_CHUNK: usize = 64;
 
 /// Chunks join up to this number of bytes. Otherwise an origin that sends tiny chunks would need

@@ -68,9 +68,10 @@ ways. If one reading matches, `deny` applies; `allow` and `login = false` need a
 
 All clients share the cache. So only `access`, `bypass`, `rewrite`, `redirect`, `login`, \
 `rate-limit`, `bandwidth-limit` and `server-timing` may depend on `client`, `method`, `header`, \
-`days` and `hours`. In a rule with `bypass = true`, `request-header-…` may also depend on them. Rules about \
-responses, and `foxy purge`, compare the URL of the cache key, which is the URL after \
-`rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.
+`days` and `hours`. In a rule with `bypass = true`, `request-header-…` may also depend on them. \
+Rules about responses, and `foxy purge`, compare the URL of the cache key, which is the URL after \
+`rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache \
+key.
 ";
 
 const ORIGINS: &str = "

@@ -119,8 +119,8 @@ impl HaproxyImport {
         }
     }
 
-    /// Adds a rule that redirects or refuses the requests that `term` matches. Requests that an earlier `allow`
-    /// line matches (`allowed`) are exceptions of the rule.
+    /// Adds a rule that redirects or refuses the requests that `term` matches. Requests that an
+    /// earlier `allow` line matches (`allowed`) are exceptions of the rule.
     fn refusal(
         &mut self,
         term: &AccessTerm,
