@@ -98,12 +98,19 @@ impl AdminClient {
 
     /// Returns the troubles that the running foxy reports.
     pub fn troubles(&self) -> Result<Vec<String>, Failure> {
+        self.health().map(|(_, troubles)| troubles)
+    }
+
+    /// Returns whether the running foxy is healthy, and its troubles. Mild troubles leave foxy
+    /// healthy.
+    pub fn health(&self) -> Result<(bool, Vec<String>), Failure> {
         let answer = self.exchange("GET", "/healthz", "")?;
         let (_, body) = status_and_body(&answer).map_err(|text| self.failed(&text))?;
         let health: Value = serde_json::from_str(&body)
             .map_err(|error| self.failed(&format!("the answer is not JSON: {error}")))?;
         let troubles = health["troubles"].as_array().into_iter().flatten();
-        Ok(troubles.filter_map(Value::as_str).map(ToOwned::to_owned).collect())
+        let troubles = troubles.filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+        Ok((health["ok"] == true, troubles))
     }
 
     fn failed(&self, text: &str) -> Failure {

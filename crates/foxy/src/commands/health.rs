@@ -11,8 +11,8 @@ pub fn command() -> Command {
     let command = Command::new("health")
         .about("Ask a running foxy whether it is healthy")
         .long_about(
-            "Ask a running foxy whether it is healthy. Exits with 0 if foxy is healthy, and with \
-             3 if foxy has troubles or does not answer.",
+            "Ask a running foxy whether it is healthy. Exits with 0 if foxy is healthy or has \
+             only troubles that cost no answer, and with 3 otherwise.",
         )
         .arg(json.help("Print one JSON object, also if foxy has troubles"));
     admin_client::add_to(command)
@@ -24,10 +24,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::print(client.ask("GET", "/healthz", "")?.trim_end());
         return Ok(());
     }
-    let troubles = client.troubles()?;
-    terminal::print(&json!({ "ok": troubles.is_empty(), "troubles": troubles }).to_string());
+    let (is_well, troubles) = client.health()?;
+    terminal::print(&json!({ "ok": is_well, "troubles": troubles }).to_string());
     match troubles.len() {
-        0 => Ok(()),
+        _ if is_well => Ok(()),
         1 => Err(Failure::Failed("foxy has 1 trouble".into())),
         count => Err(Failure::Failed(format!("foxy has {count} troubles"))),
     }

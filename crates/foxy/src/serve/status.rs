@@ -5,7 +5,7 @@ use crate::serve::access_log::queue::LogQueue;
 use crate::serve::acme::AcmeKeeper;
 use crate::serve::admin::metrics::{Exposition, FamilyKind, MetricsFormat};
 use crate::serve::admin::requests::{ExplainRequest, PurgeReach, PurgeRequest, Purged};
-use crate::serve::admin::{DataFuture, LocalFuture, Operated};
+use crate::serve::admin::{DataFuture, Health, LocalFuture, Operated};
 use crate::serve::cold::ColdFacts;
 use crate::serve::dashboard::live::Facts;
 use crate::serve::dashboard::{Dashboard, DataRequest};
@@ -52,6 +52,19 @@ pub struct Trouble {
     pub text: String,
     /// Whether foxy will not use the store again before a restart.
     pub is_left_out: bool,
+    /// Whether foxy still answers and stores everything, so that `/healthz` answers 200.
+    pub is_mild: bool,
+}
+
+impl Trouble {
+    /// Describes a trouble that does not concern a store.
+    const fn general(text: String) -> Self {
+        Self { store: None, text, is_left_out: false, is_mild: false }
+    }
+
+    const fn mild(text: String) -> Self {
+        Self { store: None, text, is_left_out: false, is_mild: true }
+    }
 }
 
 impl WatchedStore {
@@ -124,7 +137,7 @@ impl ProxyStatus {
         Facts {
             limits: (settings.memory.size, settings.limits.connections),
             started: self.started,
-            troubles: self.troubles(),
+            troubles: self.health().troubles,
             out_of_use: (0..self.stores.len()).map(|store| self.is_out(store)).collect(),
         }
     }
@@ -166,25 +179,37 @@ impl ProxyStatus {
             store: Some(number),
             text: format!("store {}: {text}", self.stores[number].folder),
             is_left_out: self.is_out(number) || self.stores[number].has_ended(),
+            is_mild: false,
         };
         let mut troubles = Vec::new();
         if self.is_stopping.get() {
-            let text = "foxy is stopping".into();
-            troubles.push(Trouble { store: None, text, is_left_out: false });
+            troubles.push(Trouble::general("foxy is stopping".into()));
         }
         troubles.extend(self.proxy.parents_down().into_iter().map(|parent| {
-            let text = format!(
+            Trouble::general(format!(
                 "parent proxy {parent}: it accepts no connection, or refuses the credentials"
-            );
-            Trouble { store: None, text, is_left_out: false }
+            ))
         }));
         let acme = self.acme.iter().flat_map(|keeper| keeper.troubles());
-        troubles.extend(acme.map(|text| Trouble { store: None, text, is_left_out: false }));
+        troubles.extend(acme.map(Trouble::general));
         let numbers = 0..self.stores.len();
         let stores = numbers.clone().filter_map(|n| Some(of_store(n, self.store_trouble(n, now)?)));
         troubles.extend(stores);
         troubles.extend(numbers.filter_map(|n| Some(of_store(n, self.lists.trouble(n)?))));
+        troubles.extend(self.log_troubles(now).map(Trouble::mild));
         troubles
+    }
+
+    /// Names each log whose last lines were lost, because its file could not be written.
+    fn log_troubles(&self, now: Instant) -> impl Iterator<Item = String> {
+        let logs = [("access log", &self.log), ("log of transactions", &self.transactions)];
+        logs.into_iter().filter_map(move |(name, queue)| {
+            let error = queue.as_ref()?.write_error(now)?;
+            Some(format!(
+                "{name}: lines are lost, because the file cannot be written: {error}; free some \
+                 space, or check the disk"
+            ))
+        })
     }
 
     fn store_trouble(&self, number: usize, now: Instant) -> Option<String> {
@@ -266,8 +291,10 @@ impl Operated for ProxyStatus {
         self.fleet.as_ref().map(|fleet| fleet.leave(is_leaving)).is_some()
     }
 
-    fn troubles(&self) -> Vec<String> {
-        self.current_troubles().into_iter().map(|trouble| trouble.text).collect()
+    fn health(&self) -> Health {
+        let troubles = self.current_troubles();
+        let is_well = troubles.iter().all(|trouble| trouble.is_mild);
+        Health { is_well, troubles: troubles.into_iter().map(|trouble| trouble.text).collect() }
     }
 
     fn hosts(&self) -> &[HostPattern] {

@@ -1,5 +1,6 @@
 //! Tests the lines of the access log for refused requests and for truncated responses.
 
+use crate::support::commands::foxy as run;
 use crate::support::{Foxy, Origin, request};
 use foxy_testkit::origin::listen_in_order;
 use foxy_testkit::parent::TestParent;
@@ -44,6 +45,23 @@ fn asking(foxy: &Foxy, host: &str) -> TcpStream {
         .write_all(format!("GET http://{host}/page HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
         .expect("sent");
     client
+}
+
+#[test]
+fn a_full_disk_under_the_access_log_is_a_trouble_that_keeps_the_proxy_in_service() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let flags = ["--access-log", "/dev/full"];
+    let mut foxy = Foxy::start(&folder.path().join("store"), &flags);
+    foxy.get(&origin.url("a"));
+    foxy.report_containing("access log: lines are lost, because the file cannot be written: ");
+    let health = foxy.admin("/healthz");
+    assert_eq!(health.status, 200, "{health:?}");
+    let names_it = |text: &str| text.contains("access log: lines are lost");
+    assert!(names_it(&health.body), "{health:?}");
+    let admin = foxy.admin.to_string();
+    let (code, out, _) = run(&["status", "--interval", "10ms", "--admin", &admin]);
+    assert!(code == Some(0) && names_it(&out) && out.contains("1 trouble"), "{out}");
+    assert_eq!(run(&["health", "--admin", &admin]).0, Some(0));
 }
 
 const BEGUN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegun";

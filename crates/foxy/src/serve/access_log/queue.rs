@@ -2,7 +2,7 @@
 //! its own bounded buffer, and never waits for the thread. If a buffer is full, foxy drops the line
 //! and counts it. The thread writes the lines of all buffers in the order of their times.
 
-use foxy_base::{WallTime, clock};
+use foxy_base::{Instant, WallTime, clock};
 use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,9 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest time in milliseconds that a worker usually needs to append a line after the request's
 /// end. The thread holds back newer lines, because an older line may follow.
 const APPEND_TIME: u64 = 10;
+/// foxy reports a failed write for at least this time. So a disk that alternates between full and
+/// not full causes few messages.
+const REMEMBERED: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct LogQueue {
@@ -24,7 +27,20 @@ pub struct LogQueue {
     capacity: usize,
     dropped: AtomicU64,
     unwritten: AtomicU64,
+    failure: Mutex<Option<FailedWrite>>,
 }
+
+/// The last failed write of a log.
+#[derive(Debug)]
+struct FailedWrite {
+    error: String,
+    at: Instant,
+    /// Whether a later write has worked.
+    is_over: bool,
+}
+
+/// The number of lines that a failed write lost, and its error.
+type LostLines = (usize, std::io::Error);
 
 /// The log lines of one worker that wait to be written.
 #[derive(Debug, Default)]
@@ -71,6 +87,7 @@ impl LogQueue {
             capacity,
             dropped: AtomicU64::new(0),
             unwritten: AtomicU64::new(0),
+            failure: Mutex::default(),
         }
     }
 
@@ -97,10 +114,35 @@ impl LogQueue {
     pub fn unwritten(&self) -> u64 {
         self.unwritten.load(Ordering::Relaxed)
     }
+
+    /// Returns the error of the last failed write, until a later write has worked and
+    /// [`REMEMBERED`] has passed.
+    pub fn write_error(&self, now: Instant) -> Option<String> {
+        let failure = lock(&self.failure);
+        let failure = failure.as_ref().filter(|it| !it.is_over || now < it.at + REMEMBERED);
+        failure.map(|failure| failure.error.clone())
+    }
+
+    /// Notes the result of a write at the time `now`. A write without lines says nothing.
+    fn note(&self, written: Result<usize, LostLines>, now: Instant) {
+        match written {
+            Ok(0) => {}
+            Ok(_) => {
+                if let Some(failure) = &mut *lock(&self.failure) {
+                    failure.is_over = true;
+                }
+            }
+            Err((lost, error)) => {
+                self.unwritten.fetch_add(lost as u64, Ordering::Relaxed);
+                let failure = FailedWrite { error: error.to_string(), at: now, is_over: false };
+                *lock(&self.failure) = Some(failure);
+            }
+        }
+    }
 }
 
-fn lock(buffer: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
-    buffer.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug, Default)]
@@ -162,8 +204,8 @@ fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests
         for (buffer, lines) in queue.buffers.iter().zip(&mut taken) {
             std::mem::swap(&mut *lock(buffer), lines);
         }
-        let lost = write_in_order(&taken, &mut held, WallTime(until), &mut sink);
-        queue.unwritten.fetch_add(lost, Ordering::Relaxed);
+        let written = write_in_order(&taken, &mut held, WallTime(until), &mut sink);
+        queue.note(written, clock::monotonic());
         taken.iter_mut().for_each(Lines::clear);
         if stop {
             return;
@@ -176,18 +218,24 @@ fn write_until_stopped(queue: &LogQueue, mut sink: Sink, open: &Opener, requests
 }
 
 /// Writes the lines of all workers before the time `until`, and all `held` lines, in the order of
-/// their times. Then holds the newer lines back, until the next call. Returns the number of lines
-/// that were lost.
-fn write_in_order(taken: &[Lines], held: &mut Lines, until: WallTime, sink: &mut Sink) -> u64 {
+/// their times. Then holds the newer lines back, until the next call. Returns the number of written
+/// lines. If the write fails, all lines count as lost.
+fn write_in_order(
+    taken: &[Lines],
+    held: &mut Lines,
+    until: WallTime,
+    sink: &mut Sink,
+) -> Result<usize, LostLines> {
     let is_due = |(at, _): &(WallTime, &[u8])| at.0 < until.0;
     let due = taken.iter().flat_map(Lines::timed).filter(is_due);
     let mut lines: Vec<(WallTime, &[u8])> = held.timed().chain(due).collect();
     lines.sort_by_key(|(at, _)| at.0);
-    let lost = if write_all(&lines, sink).is_err() { lines.len() } else { 0 };
+    let count = lines.len();
+    let written = write_all(&lines, sink).map(|()| count).map_err(|error| (count, error));
     held.clear();
     let newer = taken.iter().flat_map(Lines::timed).filter(|line| !is_due(line));
     newer.for_each(|(at, line)| held.push(at, line));
-    lost as u64
+    written
 }
 
 fn write_all(lines: &[(WallTime, &[u8])], sink: &mut Sink) -> std::io::Result<()> {
@@ -266,13 +314,16 @@ mod tests {
         let mut sink: Sink = Box::new(shared.clone());
         let mut held = Lines::default();
         let workers = [first, Lines::default(), second];
-        assert_eq!(write_in_order(&workers, &mut held, WallTime(6), &mut sink), 0);
+        let mut write = |workers: &[Lines], until| {
+            write_in_order(workers, &mut held, WallTime(until), &mut sink).expect("written")
+        };
+        assert_eq!(write(&workers, 6), 4);
         assert_eq!(shared.text(), "a\nb\nc\nd\n");
         // The first worker appended an older line after the thread had taken its buffer.
         let late = worker(&[(8, "late\n"), (12, "f\n")]);
-        assert_eq!(write_in_order(&[late], &mut held, WallTime(10), &mut sink), 0);
+        assert_eq!(write(&[late], 10), 2);
         assert_eq!(shared.text(), "a\nb\nc\nd\nlate\ne\n");
-        assert_eq!(write_in_order(&[], &mut held, WallTime(10), &mut sink), 0);
+        assert_eq!(write(&[], 10), 1);
         assert_eq!(shared.text(), "a\nb\nc\nd\nlate\ne\nf\n");
     }
 
@@ -296,6 +347,24 @@ mod tests {
                 .expect("started"),
         );
         assert_eq!(queue.unwritten(), 3);
+    }
+
+    #[test]
+    fn a_failed_write_is_named_until_later_writes_work() {
+        let queue = LogQueue::new(1);
+        let full = || Err((2, std::io::ErrorKind::StorageFull.into()));
+        let error = |second| queue.write_error(Instant::ZERO + Duration::from_secs(second));
+        let note =
+            |second, written| queue.note(written, Instant::ZERO + Duration::from_secs(second));
+        assert_eq!(error(1), None);
+        note(1, full());
+        assert_eq!((error(2).as_deref(), queue.unwritten()), (Some("no storage space"), 2));
+        note(20, Ok(0));
+        assert!(error(60).is_some(), "nothing was written since");
+        note(61, full());
+        note(62, Ok(1));
+        assert!(error(70).is_some(), "it may fail again soon");
+        assert_eq!(error(71), None);
     }
 
     #[test]

@@ -34,11 +34,18 @@ pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 /// A future that returns data for the dashboard.
 pub type DataFuture<'a> = Pin<Box<dyn Future<Output = Option<Value>> + 'a>>;
 
+/// The health of the running proxy.
+#[derive(Debug)]
+pub struct Health {
+    /// False if a trouble costs answers or stored responses.
+    pub is_well: bool,
+    pub troubles: Vec<String>,
+}
+
 /// The running proxy: facts and actions for the admin server.
 pub trait Operated {
     fn metrics(&self, format: MetricsFormat) -> String;
-    /// Returns the reasons why foxy is not healthy. Returns an empty list if foxy is healthy.
-    fn troubles(&self) -> Vec<String>;
+    fn health(&self) -> Health;
     /// Returns the host names that `Host` may contain, in addition to addresses and `localhost`.
     fn hosts(&self) -> &[HostPattern];
     /// Returns data for the dashboard. Returns `None` if it does not exist.

@@ -1,11 +1,11 @@
 //! Routes of the admin server: finds the page that a request means, checks the client's rights, and
 //! answers. The server reads the body of a request only if the client has the rights.
 
-use crate::serve::admin::Operated;
 use crate::serve::admin::access::{self, Claims};
 use crate::serve::admin::connections::AdminConnection;
 use crate::serve::admin::metrics::MetricsFormat;
 use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
+use crate::serve::admin::{Health, Operated};
 use crate::serve::dashboard::{DataRequest, files};
 use crate::serve::reload::NotReloaded;
 use crate::serve::upgrade::{self, Upgraded};
@@ -125,8 +125,7 @@ fn open_page(request: &AdminRequest, operated: &dyn Operated) -> Option<Answer> 
             response(StatusCode::OK, format.media_type(), &[], operated.metrics(format))
         }
         (_, "/healthz") => {
-            let troubles = operated.troubles();
-            let is_well = troubles.is_empty();
+            let Health { is_well, troubles } = operated.health();
             let status = if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
             let body = serde_json::json!({ "ok": is_well, "troubles": troubles });
             response(status, JSON, &[], format!("{body}\n"))

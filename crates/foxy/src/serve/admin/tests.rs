@@ -7,6 +7,7 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 struct Fixed {
+    is_well: bool,
     troubles: Vec<&'static str>,
     token: Option<Token>,
     purge: Result<u64, NotPurged>,
@@ -14,7 +15,8 @@ struct Fixed {
 }
 
 fn well() -> Fixed {
-    Fixed { troubles: vec![], token: None, purge: Ok(7), rules: RulesInForce::default() }
+    let rules = RulesInForce::default();
+    Fixed { is_well: true, troubles: vec![], token: None, purge: Ok(7), rules }
 }
 
 impl Operated for Fixed {
@@ -26,8 +28,9 @@ impl Operated for Fixed {
         "foxy_up 1\n".into()
     }
 
-    fn troubles(&self) -> Vec<String> {
-        self.troubles.iter().map(ToString::to_string).collect()
+    fn health(&self) -> Health {
+        let troubles = self.troubles.iter().map(ToString::to_string).collect();
+        Health { is_well: self.is_well, troubles }
     }
 
     fn hosts(&self) -> &[HostPattern] {
@@ -116,13 +119,22 @@ fn head_has_the_length_but_no_body() {
 
 #[test]
 fn trouble_is_a_503_that_names_it() {
-    let facts = Rc::new(Fixed { troubles: vec!["the store is broken"], ..well() });
+    let troubles = vec!["the store is broken"];
+    let facts = Rc::new(Fixed { is_well: false, troubles, ..well() });
     let answer = answered(b"GET /healthz HTTP/1.1\r\n\r\n", HERE, &facts);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(
         answer.ends_with("{\"ok\":false,\"troubles\":[\"the store is broken\"]}\n"),
         "{answer}"
     );
+}
+
+#[test]
+fn a_mild_trouble_is_a_200_that_names_it() {
+    let facts = Rc::new(Fixed { troubles: vec!["the log is full"], ..well() });
+    let answer = answered(b"GET /healthz HTTP/1.1\r\n\r\n", HERE, &facts);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.ends_with("{\"ok\":true,\"troubles\":[\"the log is full\"]}\n"), "{answer}");
 }
 
 #[test]

@@ -35,9 +35,10 @@ impl Scene {
             origin.address
         );
         std::fs::write(&file, origin).expect("written");
-        let [file, log] = [&file, &log].map(|path| path.to_str().expect("UTF-8"));
-        let store = folder.path().join("store");
-        let foxy = Foxy::start(&store, &["--config", file, "--access-log", log]);
+        let ring = folder.path().join("transactions");
+        let [file, log, ring] = [&file, &log, &ring].map(|path| path.to_str().expect("UTF-8"));
+        let flags = ["--config", file, "--access-log", log, "--transaction-log", ring];
+        let foxy = Foxy::start(&folder.path().join("store"), &flags);
         let scene = Self { foxy, folder };
         scene.get("/page", "");
         scene.get("/page", &format!("traceparent: 00-{TRACE}-00f067aa0ba902b7-01\r\n"));
