@@ -49,10 +49,6 @@ pub trait PlaceFile: Send {
 pub enum FleetNews {
     /// The engine may lose entries of the purge log that it confirmed.
     NotDurable(Durability),
-    /// The engine does not answer, or its answer is unusable.
-    EngineAway(EngineError),
-    /// The engine answers again.
-    EngineBack,
     /// This node must validate every response that it stored before.
     ValidatesAll(ValidateCause),
     /// The member's position in the purge log cannot be saved, so this node loses its lease.
@@ -163,7 +159,6 @@ impl FleetMember {
             position: Arc::clone(&position),
             replies: BTreeMap::new(),
             next_ticket: 0,
-            was_away: None,
             was_weak: false,
         };
         let wake = sender.clone();
@@ -258,7 +253,6 @@ struct Driver {
     position: Arc<AtomicU64>,
     replies: BTreeMap<Ticket, WaitingReply>,
     next_ticket: Ticket,
-    was_away: Option<bool>,
     was_weak: bool,
 }
 
@@ -302,16 +296,12 @@ impl Driver {
         match self.engine.connect() {
             Ok(Connected { incarnation, durability }) => {
                 self.node.connected(incarnation, clock::since_boot());
-                self.status.set_durability(durability.clone());
+                self.status.set_connected(durability.clone());
                 let is_weak = durability != Durability::Always;
                 if is_weak && !self.was_weak {
                     (self.news)(FleetNews::NotDurable(durability));
                 }
                 self.was_weak = is_weak;
-                if self.was_away == Some(true) {
-                    (self.news)(FleetNews::EngineBack);
-                }
-                self.was_away = Some(false);
                 Ok(())
             }
             Err(error) => {
@@ -324,10 +314,7 @@ impl Driver {
     fn away(&mut self, error: EngineError) {
         let failed = self.node.away();
         self.answer(failed);
-        if self.was_away != Some(true) {
-            (self.news)(FleetNews::EngineAway(error));
-        }
-        self.was_away = Some(true);
+        self.status.set_away(error);
     }
 
     /// Appends the queued purges and exchanges data with the engine, until the state machine

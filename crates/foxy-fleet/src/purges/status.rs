@@ -1,7 +1,7 @@
 //! The state of a fleet's member and its counts of purges, for the operator.
 
 use super::chain::Broken;
-use super::engine::Durability;
+use super::engine::{Durability, EngineError};
 use super::entry::Process;
 use super::session::ValidateCause;
 use foxy_base::{Instant, clock};
@@ -19,6 +19,8 @@ pub struct FleetPurgeFigures {
     pub report: NodeReport,
     /// The time when `report` was made.
     pub at: Instant,
+    /// The error of the engine since the last connection. `None` if the engine answers.
+    pub engine_error: Option<EngineError>,
     /// Whether the engine writes each entry to disk before it confirms the entry. `None` before the
     /// first connection.
     pub durability: Option<Durability>,
@@ -57,8 +59,14 @@ impl FleetPurgeStatus {
         (figures.report, figures.at) = (report, clock::since_boot());
     }
 
-    pub(super) fn set_durability(&self, durability: Durability) {
-        self.lock().durability = Some(durability);
+    /// Keeps the first error since the last connection, so that the operator sees no changing text.
+    pub(super) fn set_away(&self, error: EngineError) {
+        self.lock().engine_error.get_or_insert(error);
+    }
+
+    pub(super) fn set_connected(&self, durability: Durability) {
+        let mut figures = self.lock();
+        (figures.engine_error, figures.durability) = (None, Some(durability));
     }
 
     pub(super) fn count_validation(&self, cause: ValidateCause) {

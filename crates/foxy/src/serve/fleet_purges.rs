@@ -140,15 +140,6 @@ fn report(news: FleetNews) {
              yes` and `appendfsync always`, or NATS `sync_interval: always`"
                 .into(),
         ),
-        FleetNews::EngineAway(error) => (
-            Level::Warning,
-            format!(
-                "the fleet's engine gives no usable answer: {error}; foxy refuses purges, and soon \
-                 validates every stored response; start or mend the engine, or correct \
-                 `fleet.engine`"
-            ),
-        ),
-        FleetNews::EngineBack => (Level::Info, "the fleet's engine answers again".into()),
         FleetNews::ValidatesAll(cause) => (
             Level::Warning,
             format!("foxy validates every response that it stored before now: {}", why(cause)),
@@ -180,6 +171,15 @@ const fn why(cause: ValidateCause) -> &'static str {
 pub struct FleetPurgeFacts(pub Option<Arc<FleetPurgeStatus>>);
 
 impl FleetPurgeFacts {
+    /// Returns the trouble with the fleet's engine, if it gives no usable answer.
+    pub fn trouble(&self) -> Option<String> {
+        let error = self.0.as_ref()?.figures().engine_error?;
+        Some(format!(
+            "the fleet's engine gives no usable answer: {error}; foxy refuses purges, and soon \
+             validates every stored response; start or mend the engine, or correct `fleet.engine`"
+        ))
+    }
+
     /// Returns as JSON the figures of this node's purges, and the time until each node's lease
     /// ends. `None` without an engine.
     pub fn as_json(&self) -> Option<Value> {

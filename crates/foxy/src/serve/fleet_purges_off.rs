@@ -58,5 +58,9 @@ impl NoFleetPurgeFacts {
         None
     }
 
+    pub const fn trouble(&self) -> Option<String> {
+        None
+    }
+
     pub const fn expose(&self, _: &mut Exposition) {}
 }

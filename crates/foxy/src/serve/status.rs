@@ -197,6 +197,7 @@ impl ProxyStatus {
         troubles.extend(stores);
         troubles.extend(numbers.filter_map(|n| Some(of_store(n, self.lists.trouble(n)?))));
         troubles.extend(self.log_troubles(now).map(Trouble::mild));
+        troubles.extend(self.fleet_purges.trouble().map(Trouble::mild));
         troubles
     }
 

@@ -90,8 +90,14 @@ fn without_the_engine_purges_are_refused_and_then_everything_is_validated(engine
     });
     let answer = fleet.purge(1, &url);
     assert_eq!(answer.status, 503);
+    let health = || fleet.node(0).admin("/healthz");
+    until("the trouble", || health().body.contains("the fleet's engine gives").then_some(()));
+    assert_eq!(health().status, 200, "the node still serves");
+    // The alert FoxyFleetEngineAway uses this metric.
+    assert_eq!(fleet.node(0).metric::<u64>("foxy_fleet_engine_up"), 0);
     engine.restart();
     fleet.wait_for_leases();
+    until("the end of the trouble", || health().body.contains("\"troubles\":[]").then_some(()));
     fleet.warm(&url);
     let newest = origin.change("/x");
     fleet.purge_acknowledged(1, &url);
