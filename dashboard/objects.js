@@ -12,10 +12,12 @@ function objectRow(object, now) {
   const left = object.expires_ms ? (object.expires_ms - now) / 1000 : null;
   const fresh = object.purge === "removed" ? "purged" : left === null ? ""
     : left > 0 ? span(left) : "stale";
+  const size = object.stored < object.length
+    ? `${bytes(object.stored)} of ${bytes(object.length)}` : bytes(object.length);
   const kind = object.variant ? "variant" : object.partial ? "partial" : "";
   return [element("a", { href: `#explain=${encodeURIComponent(object.url)}` },
     breakable(object.url)), kind,
-    String(object.status ?? ""), bytes(object.length), age, fresh, requestsUpTo3(object.uses)];
+    String(object.status ?? ""), size, age, fresh, requestsUpTo3(object.uses)];
 }
 
 export function objectsView() {

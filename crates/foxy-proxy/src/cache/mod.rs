@@ -14,6 +14,7 @@ mod derived;
 pub(crate) mod epoch;
 pub(crate) mod memory;
 mod outdated;
+mod part_keys;
 pub mod purge;
 pub(crate) mod refusals;
 pub(crate) mod shared_parts;
@@ -26,6 +27,7 @@ pub(crate) use crate::cache::epoch::{Epoch, Watch, WriteSource};
 use crate::cache::epoch::{Groups, LeftUnderKey, WriteVerdict};
 pub use crate::cache::memory::SHARDS as MEMORY_SHARDS;
 pub(crate) use crate::cache::memory::{Cached, MemoryTier};
+pub use crate::cache::part_keys::PartKeys;
 use crate::cache::purge::{PurgeBook, Scope, Verdict, site_of};
 pub(crate) use crate::cache::refusals::{NotKept, Refused};
 use crate::cache::storage::StoreSilent;
@@ -209,7 +211,7 @@ impl Cache {
         }
         let storage = self.storage.as_ref()?;
         // Nearly all URLs have no stored partial response. This test costs less than a read.
-        if storage.lacks(&key) {
+        if storage.lacks(key.hash) {
             return None;
         }
         let watch = self.watch(base);
@@ -318,7 +320,9 @@ impl Cache {
         if let Some(storage) = storage {
             let record = Record { head: encode_response(&stored), body };
             storage.put(key.hash, record, hint, counters, replaces);
-        } else if let Some(storage) = self.storage.as_ref().filter(|storage| !storage.lacks(key)) {
+        } else if let Some(storage) =
+            self.storage.as_ref().filter(|storage| !storage.lacks(key.hash))
+        {
             drop(storage.remove(key.hash, Scope::url_of(key)));
         }
     }

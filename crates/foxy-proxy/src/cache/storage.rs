@@ -2,6 +2,7 @@
 //! passes a callback and never blocks a worker. If the store is busy, slow or broken, look-ups
 //! count as misses, and the proxy still answers every request.
 
+pub use crate::cache::part_keys::{PART, part_key};
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
 use crate::cache::stored_form::decode;
@@ -13,7 +14,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
-use xxhash_rust::xxh3::xxh3_128;
 
 /// Callback that receives the store's answer. The store may call it on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
@@ -43,25 +43,12 @@ pub trait ObjectStore: Send + Sync {
     fn remove(&self, key: Key, reply: Reply);
 }
 
-/// Number of body bytes in one record. A larger body is stored in several parts of this size.
-pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
-
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
 /// Lower and upper bound for the number of simultaneous reads. Between these bounds, the proxy
 /// permits as many reads as parts (1 MiB each) fit in its memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
-
-/// Returns the key of one part (1 MiB) of a body. `fill` is the random number of the fetch, so that
-/// the parts of two fetches have different keys.
-pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
-    let mut text = [0; 32];
-    text[..16].copy_from_slice(&object.0);
-    text[16..24].copy_from_slice(&fill.to_le_bytes());
-    text[24..].copy_from_slice(&number.to_le_bytes());
-    Key(xxh3_128(&text).to_le_bytes())
-}
 
 /// The store did not answer a read, because it was too busy or too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,8 +131,8 @@ impl Storage {
 
     /// Returns true if the store certainly has no entry under this key. Costs much less than
     /// [`Self::entry`].
-    pub(crate) fn lacks(&self, key: &CacheKey) -> bool {
-        self.store.lacks(key.hash)
+    pub(crate) fn lacks(&self, key: Key) -> bool {
+        self.store.lacks(key)
     }
 
     fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {

@@ -1,6 +1,7 @@
 //! A stored response: the values that the caching rules need, the head as it will be sent, and the
 //! body. A body above 1 MiB is stored in parts, each of which is one record of the store.
 
+use crate::cache::part_keys::PartKeys;
 use crate::cache::purge::{Cleared, PurgeBook, Stamp, Verdict};
 use crate::cache::stored_form::{PurgeEffect, RecordDescription, url_of};
 use crate::core::{PurgeDoubt, View, tags};
@@ -172,6 +173,12 @@ impl Stored {
             parts: match self.body {
                 StoredBody::Whole(_) => 1,
                 StoredBody::Parts { .. } => self.length.div_ceil(RECORD_BODY_LIMIT as u64).max(1),
+            },
+            part_keys: match self.body {
+                StoredBody::Whole(_) => None,
+                StoredBody::Parts { fill } => {
+                    Some(PartKeys { object: self.object(), fill, length: self.length })
+                }
             },
             is_partial,
             purge,

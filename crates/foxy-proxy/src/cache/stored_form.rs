@@ -3,6 +3,7 @@
 //! one byte, and dates are stored as seconds. If the decoder finds anything unexpected, the record
 //! counts as a cache miss.
 
+use crate::cache::part_keys::PartKeys;
 use crate::cache::purge::{PurgeBook, Stamp};
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use crate::core::rules::Policies;
@@ -11,6 +12,7 @@ use foxy_base::WallTime;
 use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Role, Vary, date};
+use foxy_store::Key;
 use std::sync::Arc;
 
 /// First byte of a record head that contains a response. A change of the encoding must change the
@@ -214,10 +216,20 @@ pub struct RecordDescription {
     pub expires: Option<WallTime>,
     /// Number of records that contain the body.
     pub parts: u64,
+    /// The keys of the records that contain the body. `None` if this record contains it.
+    pub part_keys: Option<PartKeys>,
     /// True if the cache may have only some parts of the body.
     pub is_partial: bool,
     /// Effect of the purges in force on the response. `None` if no purge affects it.
     pub purge: Option<PurgeEffect>,
+}
+
+impl RecordDescription {
+    /// Returns the number of body bytes that the store still has. `has` tells whether the store has
+    /// a record.
+    pub fn stored_bytes(&self, has: impl Fn(Key) -> bool) -> u64 {
+        self.part_keys.map_or(self.length, |keys| keys.stored_bytes(has))
+    }
 }
 
 /// Effect of a purge on a stored response.

@@ -8,6 +8,7 @@ use crate::core::metrics::timing::{BUCKETS, Durations};
 use crate::upstream::ServerStatus;
 use crate::worker::Shared;
 use foxy_base::clock;
+use foxy_store::Key;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -102,6 +103,11 @@ impl Gauges {
     pub fn visit_memory(&self, from: u64, mut take: impl FnMut(RecordDescription)) -> Option<u64> {
         let purges = Some(&*self.shared.purges.book);
         self.shared.cache.memory.visit(from, |stored| take(stored.described(purges)))
+    }
+
+    /// Returns whether the store certainly has no record under this key.
+    pub fn lacks(&self, key: Key) -> bool {
+        self.shared.cache.storage().is_none_or(|storage| storage.lacks(key))
     }
 
     /// Returns a describer of stored records, with the caching policy and the purges in force.

@@ -116,12 +116,12 @@ impl Dashboard {
             DataRequest::Segment { store, slot, most } => {
                 let part = self.maps.part(store, slot)?;
                 let store = &self.stores.get(store)?.1;
-                objects::of_part(store, self.proxy.describer(), part, most).await
+                objects::of_part(store, &self.proxy, part, most).await
             }
             DataRequest::Objects(search) => match search.store {
                 Some(store) => {
                     let store = &self.stores.get(store)?.1;
-                    objects::search(store, self.proxy.describer(), &search).await
+                    objects::search(store, &self.proxy, &search).await
                 }
                 None => Some(objects::search_memory(&self.proxy, &search)),
             },

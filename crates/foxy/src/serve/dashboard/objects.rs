@@ -59,21 +59,18 @@ async fn continue_scan(store: &StoreHandle, mut scan: RecordScan) -> Option<(boo
 }
 
 /// Returns the result of one step of a search.
-pub async fn search(
-    store: &StoreHandle,
-    describer: Describer,
-    wanted: &ObjectSearch,
-) -> Option<Value> {
+pub async fn search(store: &StoreHandle, proxy: &Gauges, wanted: &ObjectSearch) -> Option<Value> {
     let from = usize::try_from(wanted.from).ok()?;
     let scan = continue_scan(store, RecordScan::new(None, RECORDS_AT_ONCE, from)).await?.1;
     let next = (scan.next < scan.parts).then_some(scan.next);
     let share = scan.next as f64 / scan.parts.max(1) as f64;
-    let (records, unread) = read(store.clone(), describer, scan.found).await;
+    let (records, unread) = read(store.clone(), proxy.describer(), scan.found).await;
     let is_wanted = |record: &&ReadRecord| {
         let url = record.description.as_ref().and_then(|it| it.url.as_deref());
         url.is_some_and(|url| wanted.matches(url))
     };
-    let found: Vec<_> = records.iter().filter(is_wanted).map(record_as_json).collect();
+    let found: Vec<_> =
+        records.iter().filter(is_wanted).map(|it| record_as_json(it, proxy)).collect();
     Some(json!({ "objects": found, "next": next, "searched": share, "unread": unread }))
 }
 
@@ -85,7 +82,7 @@ pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
         let Some(place) = from.filter(|_| found.len() < MAX_FOUND) else { break };
         from = proxy.visit_memory(place, |description| {
             if description.url.as_deref().is_some_and(|url| wanted.matches(url)) {
-                found.push(description_as_json(&description));
+                found.push(description_as_json(&description, description.length));
             }
         });
     }
@@ -96,7 +93,7 @@ pub fn search_memory(proxy: &Gauges, wanted: &ObjectSearch) -> Value {
 /// Returns at most about `most` live objects of a part of a file, in the order of their places.
 pub async fn of_part(
     store: &StoreHandle,
-    describer: Describer,
+    proxy: &Gauges,
     part: FilePart,
     most: usize,
 ) -> Option<Value> {
@@ -114,8 +111,8 @@ pub async fn of_part(
     // part.
     let step = all.div_ceil(most.clamp(1, MAX_OF_PART)).max(1);
     let chosen: Vec<_> = placed.into_iter().step_by(step).collect();
-    let (records, _) = read(store.clone(), describer, chosen).await;
-    let records: Vec<_> = records.iter().map(record_as_json).collect();
+    let (records, _) = read(store.clone(), proxy.describer(), chosen).await;
+    let records: Vec<_> = records.iter().map(|record| record_as_json(record, proxy)).collect();
     Some(json!({ "live": all, "copied": copied, "records": records }))
 }
 
@@ -154,9 +151,12 @@ async fn read(
     (records, unread)
 }
 
-fn record_as_json(record: &ReadRecord) -> Value {
+fn record_as_json(record: &ReadRecord, proxy: &Gauges) -> Value {
     let ReadRecord { placed, bytes, description } = record;
-    let mut value = description.as_ref().map_or_else(|| json!({}), description_as_json);
+    let mut value = description.as_ref().map_or_else(
+        || json!({}),
+        |it| description_as_json(it, it.stored_bytes(|key| !proxy.lacks(key))),
+    );
     value["at"] = placed.at.into();
     value["bytes"] = (*bytes).into();
     value["uses"] = placed.uses.into();
@@ -164,13 +164,15 @@ fn record_as_json(record: &ReadRecord) -> Value {
     value
 }
 
-/// Returns the facts about a stored object that its record contains.
-pub fn description_as_json(description: &RecordDescription) -> Value {
+/// Returns the facts about a stored object that its record contains. `stored` is the number of body
+/// bytes that the store still has.
+pub fn description_as_json(description: &RecordDescription, stored: u64) -> Value {
     json!({
         "url": description.url,
         "variant": description.is_variant,
         "status": description.status,
         "length": description.length,
+        "stored": stored,
         "received_ms": description.received.map(|WallTime(milliseconds)| milliseconds),
         "expires_ms": description.expires.map(|WallTime(milliseconds)| milliseconds),
         "parts": description.parts,

@@ -41,7 +41,8 @@ fn compare(scheme: &str) {
     let path = folder.path().to_str().expect("UTF-8");
     let at_rest = listed(&[&[path], &of_paths[..]].concat());
     let facts = |found: &[Value]| -> Vec<_> {
-        let names = ["url", "length", "status", "parts", "received_ms", "expires_ms", "purge"];
+        let names =
+            ["url", "length", "stored", "status", "parts", "received_ms", "expires_ms", "purge"];
         found.iter().map(|object| names.map(|name| object[name].clone())).collect()
     };
     assert_eq!(facts(&at_rest), facts(&live));
@@ -50,4 +51,27 @@ fn compare(scheme: &str) {
     assert_eq!(live[2]["parts"], 3);
     let purges: Vec<_> = live.iter().map(|object| object["purge"].as_str()).collect();
     assert_eq!(purges, [Some("removed"), Some("stale"), None, None]);
+}
+
+#[test]
+fn objects_that_lost_parts_count_with_the_bytes_that_are_left() {
+    const SIZE: u64 = 64 << 20;
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let running = Foxy::start(folder.path(), &[]);
+    for page in 0..50 {
+        running.get(&origin.url(&format!("{page}?bytes=3000000")));
+    }
+    let admin = running.admin.to_string();
+    let all = ["--limit", "1000"];
+    let is_cut = |object: &Value| object["stored"].as_u64() < object["length"].as_u64();
+    let check = |found: &[Value]| {
+        let [objects @ .., counts] = found else { panic!("no counts") };
+        assert!(counts["bytes"].as_u64() <= Some(SIZE), "{counts}");
+        objects.iter().filter(|object| is_cut(object)).count()
+    };
+    let live = check(&listed(&[&["--admin", &admin], &all[..]].concat()));
+    assert!(live > 0, "the store has lost parts of objects");
+    running.signal("TERM");
+    running.wait();
+    check(&listed(&[&[folder.path().to_str().expect("UTF-8")], &all[..]].concat()));
 }

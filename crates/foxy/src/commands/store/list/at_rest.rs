@@ -8,10 +8,12 @@ use crate::serve::purge::list::{self, FoundList};
 use crate::store_at_rest::StoreAtRest;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal::{self, Level};
-use foxy_proxy::cache::Describer;
 use foxy_proxy::cache::purge::PurgeBook;
+use foxy_proxy::cache::{Describer, RecordDescription};
 use foxy_proxy::core::rules::Policies;
+use foxy_store::Key;
 use foxy_store::webcosm::check::{FoundRecord, Refused};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,22 +26,50 @@ pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
         }
         let describer = describer(file);
         let mut progress = Progress::new("bytes", Some(file.size()));
+        let mut objects = Objects::default();
         let listed = file.list(
             &mut |done| progress.update(done),
-            &mut |FoundRecord { head, .. }: FoundRecord<'_>| {
-                if let Some(description) = describer.describe(head) {
-                    listing.add(description_as_json(&description));
-                }
+            &mut |FoundRecord { key, head, .. }: FoundRecord<'_>| {
+                objects.add(key, describer.describe(head), listing);
             },
         );
         match listed {
-            Ok(_) | Err(Refused::Blank) => {}
+            Ok(_) | Err(Refused::Blank) => objects.finish(listing),
             Err(refused) => return Err(refusal(&file.path, refused)),
         }
     }
     match files.first().filter(|_| !files.iter().any(StoreFile::has_layout)) {
         Some(file) => Err(Failure::Unusable(file.without_layout())),
         None => Ok(()),
+    }
+}
+
+/// The large objects of a store. A search lists them at its end, when it has seen all their parts.
+#[derive(Default)]
+struct Objects {
+    /// The keys of all records without a response: the parts of large objects.
+    parts: HashSet<Key>,
+    in_parts: Vec<RecordDescription>,
+}
+
+impl Objects {
+    fn add(&mut self, key: Key, record: Option<RecordDescription>, listing: &mut Listing) {
+        match record {
+            Some(object) if object.part_keys.is_some() => self.in_parts.push(object),
+            Some(object) if object.status.is_some() => {
+                listing.add(description_as_json(&object, object.length));
+            }
+            _ => {
+                self.parts.insert(key);
+            }
+        }
+    }
+
+    fn finish(self, listing: &mut Listing) {
+        for object in &self.in_parts {
+            let stored = object.stored_bytes(|key| self.parts.contains(&key));
+            listing.add(description_as_json(object, stored));
+        }
     }
 }
 
@@ -76,12 +106,12 @@ fn list_placed(file: &StoreFile, listing: &mut Listing) -> Result<(), Failure> {
     let records = store.records(None);
     let describer = describer(file);
     let mut progress = Progress::new("records", Some(records.len() as u64));
+    let mut objects = Objects::default();
     for (number, placed) in (1..).zip(records) {
         progress.update(number);
-        let record = store.read(&placed);
-        if let Some(description) = record.and_then(|it| describer.describe(&it.head)) {
-            listing.add(description_as_json(&description));
-        }
+        let Some((key, record)) = placed.key.zip(store.read(&placed)) else { continue };
+        objects.add(key, describer.describe(&record.head), listing);
     }
+    objects.finish(listing);
     Ok(())
 }

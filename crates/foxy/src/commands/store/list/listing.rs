@@ -68,7 +68,7 @@ impl Listing {
             return;
         }
         self.found += 1;
-        self.bytes += object["length"].as_u64().unwrap_or(0);
+        self.bytes += object["stored"].as_u64().unwrap_or(0);
         let Some(limit) = self.limit else {
             if self.found == 1 && !self.is_json {
                 terminal::print(HEADING);
@@ -141,9 +141,14 @@ impl Listing {
             |name: &str| object[name].as_u64().map_or_else(|| "–".into(), |it| it.to_string());
         let marks = [("variant", " (variant)"), ("partial", " (partial)")];
         let marks = marks.iter().filter(|(name, _)| object[name] == true).map(|(_, mark)| *mark);
+        let [length, stored] = ["length", "stored"].map(|name| object[name].as_u64().unwrap_or(0));
+        let left = match stored < length {
+            true => format!(" ({} of {} stored)", ByteSize(stored), ByteSize(length)),
+            false => String::new(),
+        };
         format!(
-            "{:>10} {:>8} {:>8} {:>5} {:>5} {:>6} {}{}",
-            ByteSize(object["length"].as_u64().unwrap_or(0)).to_string(),
+            "{:>10} {:>8} {:>8} {:>5} {:>5} {:>6} {}{}{left}",
+            ByteSize(length).to_string(),
             since("received_ms"),
             fresh,
             text("uses"),
@@ -160,8 +165,9 @@ mod tests {
     use super::*;
 
     fn object(url: &str) -> Value {
-        json!({ "url": url, "status": 200, "length": 2048, "received_ms": 1000, "parts": 1,
-            "expires_ms": 7_261_000, "uses": 3, "variant": false, "partial": true, "purge": null })
+        json!({ "url": url, "status": 200, "length": 2048, "stored": 2048, "parts": 1,
+            "received_ms": 1000, "expires_ms": 7_261_000, "uses": 3, "variant": false,
+            "partial": true, "purge": null })
     }
 
     fn listed(filter: Filter, limit: usize, is_json: bool) -> String {
@@ -185,6 +191,21 @@ mod tests {
         assert!(second.ends_with(" http://a.test:81/y/2?q (partial)"), "{text}");
         let counts = "and 1 more; 3 objects in all, 6 KiB; --limit or --all shows more";
         assert_eq!(last, counts);
+    }
+
+    #[test]
+    fn an_object_that_lost_parts_counts_with_the_bytes_that_are_left() {
+        let mut listing = Listing::new(Filter::default(), Some(9), false, WallTime(61_000));
+        for stored in [64 << 20, 12 << 20] {
+            let mut large = object("http://a.test/large");
+            (large["length"], large["stored"]) = ((64 << 20).into(), stored.into());
+            listing.add(large);
+        }
+        let text = listing.rest();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[1].ends_with("/large (partial)"), "{text}");
+        assert!(lines[2].ends_with("/large (partial) (12 MiB of 64 MiB stored)"), "{text}");
+        assert_eq!(lines[3], "2 objects, 76 MiB");
     }
 
     #[test]
