@@ -27,7 +27,7 @@ mod served;
 mod socket_file;
 mod status;
 mod stop;
-mod stores;
+pub mod stores;
 mod tls;
 pub mod trial;
 mod upgrade;

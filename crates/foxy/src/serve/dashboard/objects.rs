@@ -165,16 +165,20 @@ fn record_as_json(record: &ReadRecord, proxy: &Gauges) -> Value {
 }
 
 /// Returns the facts about a stored object that its record contains. `stored` is the number of body
-/// bytes that the store still has.
+/// bytes that the store still has. The record has times of the steady clock, the result of the wall
+/// clock.
 pub fn description_as_json(description: &RecordDescription, stored: u64) -> Value {
+    // The lead of the steady clock is rounded to seconds, so that each search gives the same times.
+    let lead = (clock::steady().0 + 500).saturating_sub(clock::wall().0) / 1000 * 1000;
+    let shown = |WallTime(steady): WallTime| steady.saturating_sub(lead);
     json!({
         "url": description.url,
         "variant": description.is_variant,
         "status": description.status,
         "length": description.length,
         "stored": stored,
-        "received_ms": description.received.map(|WallTime(milliseconds)| milliseconds),
-        "expires_ms": description.expires.map(|WallTime(milliseconds)| milliseconds),
+        "received_ms": description.received.map(shown),
+        "expires_ms": description.expires.map(shown),
         "parts": description.parts,
         "partial": description.is_partial,
         "purge": description.purge.map(PurgeEffect::name),

@@ -115,6 +115,15 @@ fn read<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<Readings> {
     folders.filter_map(read).max_by_key(|readings| readings.steady)
 }
 
+/// Moves the steady clock of a command forward to the time that it has for the store in `folder`,
+/// which no foxy uses.
+pub fn resume_at_rest(folder: &Path) {
+    if let Some(Readings { steady, civil, .. }) = read([folder].into_iter()) {
+        let now = steady.0.saturating_add(clock::wall().0.saturating_sub(civil.0));
+        clock::resume(WallTime(now));
+    }
+}
+
 /// The thread that saves readings (saved times of two clocks) at intervals.
 pub struct KeptClock {
     stop: Sender<()>,

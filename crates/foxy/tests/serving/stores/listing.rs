@@ -2,6 +2,7 @@
 
 use crate::support::commands::foxy;
 use crate::support::{Foxy, Origin};
+use foxy_base::clock;
 use foxy_testkit::wait::until;
 use serde_json::Value;
 
@@ -74,4 +75,25 @@ fn objects_that_lost_parts_count_with_the_bytes_that_are_left() {
     running.signal("TERM");
     running.wait();
     check(&listed(&[&[folder.path().to_str().expect("UTF-8")], &all[..]].concat()));
+}
+
+#[test]
+fn times_are_right_after_crashes() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let path = folder.path().to_str().expect("UTF-8");
+    (0..2).for_each(|_| Foxy::start(folder.path(), &[]).kill());
+    let running = Foxy::start(folder.path(), &[]);
+    let admin = running.admin.to_string();
+    let begun = clock::wall().0;
+    running.get(&origin.url("a"));
+    let found = |arguments: &[&str]| Some(listed(arguments)).filter(|found| found.len() == 2);
+    let live = until("the object on disk", || found(&["--admin", &admin]));
+    running.kill();
+    let at_rest = found(&[path]).expect("the object");
+    for object in [&live[0], &at_rest[0]] {
+        let received = object["received_ms"].as_u64().expect("a time");
+        // The saved readings of the clocks may differ by a second.
+        let span = begun - 1000..=clock::wall().0 + 1000;
+        assert!(span.contains(&received), "{received} is not in {span:?}");
+    }
 }

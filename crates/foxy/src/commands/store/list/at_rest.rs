@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::serve::dashboard::objects::description_as_json;
 use crate::serve::purge::list::{self, FoundList};
+use crate::serve::stores::kept_clock;
 use crate::store_at_rest::StoreAtRest;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal::{self, Level};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub fn list(folder: &Path, listing: &mut Listing) -> Result<(), Failure> {
     let files = store_file::open(folder)?;
+    kept_clock::resume_at_rest(folder);
     for file in files.iter().filter(|file| file.has_layout()) {
         if !file.is_webcosm() {
             list_placed(file, listing)?;
