@@ -10,7 +10,7 @@ use crate::core::byte_budget::HeldBytes;
 use crate::request::{Aborted, Answered, ClientTook, SendFailure, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_rules::Multipart;
+use foxy_rules::{Multipart, Span};
 use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -192,6 +192,22 @@ pub(crate) struct BodyInParts {
 }
 
 impl BodyInParts {
+    /// Returns the body of `stored`. Returns `None` if one record contains the whole body.
+    pub(crate) fn of(stored: &Stored) -> Option<Self> {
+        let StoredBody::Parts { fill } = stored.body else { return None };
+        Some(Self { object: stored.object(), fill, length: stored.length })
+    }
+
+    /// Returns whether the cache seems to have all bytes of `span`. Reads none of them.
+    pub(crate) fn has(self, worker: &Worker, span: Span) -> bool {
+        let cache = &worker.shared.cache;
+        let Some(storage) = cache.storage() else { return false };
+        (span.first / PART as u64..=span.last / PART as u64).all(|number| {
+            let key = part_key(self.object, self.fill, number);
+            cache.memory.part(key).is_some() || !storage.lacks(key)
+        })
+    }
+
     /// Sends bytes of a body that is stored in parts of 1 MiB.
     pub(crate) async fn send(
         self,

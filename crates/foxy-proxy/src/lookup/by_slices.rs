@@ -3,9 +3,11 @@
 //! The proxy fetches missing slices from the origin. All bytes of an answer must belong to the same
 //! representation. Otherwise the proxy cuts the answer off.
 
+use crate::answer::stored_body::BodyInParts;
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{Cached, FoundPart, NotKept, PART, Stored};
 use crate::core::{ForwardReason, HitSource, View};
+use crate::fill::outgoing;
 use crate::fill::stale::Miss;
 use crate::lookup::answer_from_flight::answer_from_flight;
 use crate::request::exchange::{Next, decide};
@@ -80,6 +82,45 @@ pub(crate) async fn answer(
                 .await
         }
         FetchResult::Unusable => Ok(None),
+    }
+}
+
+/// Answers a request for a range from a stored partial response or from slices, without the origin.
+pub(crate) async fn from_store(
+    transaction: &mut Transaction<'_, '_>,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let range = outgoing::asked_range(&wanted.head.headers);
+    if wanted.options.head_only || !matches!(range, Some(UpstreamRange::One(_))) {
+        return Ok(None);
+    }
+    let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
+    if let Some(answered) = from_part(transaction, &mut known).await? {
+        return Ok(Some(answered));
+    }
+    let now = clock::steady();
+    let Some(FoundPart { stored, source }) = known else { return Ok(None) };
+    let next = decide(&transaction.control, &stored, now);
+    let (Next::Serve { ttl, permit }, RangeAnswer::Part(span)) =
+        (next, range_of(transaction, &stored))
+    else {
+        return Ok(None);
+    };
+    let is_stored = stored.is_of_slices()
+        && permit != Some(Permit::WhileRevalidate)
+        && !has_own_conditions(transaction)
+        && BodyInParts::of(&stored).is_some_and(|body| body.has(worker, span));
+    if !is_stored {
+        return Ok(None);
+    }
+    worker.counters.add(source.counter(), 1);
+    transaction.note_rules(&stored.head, Some(stored.length));
+    let (age, hit) = (stored.times.age(now), Hit { source, ttl, permit });
+    match transaction.stored(stored, Selection::Range(span), age, hit.into()).await {
+        Ok(answered) => Ok(Some(answered)),
+        Err(SendFailure::BodyGone) => Ok(None),
+        Err(SendFailure::Aborted(aborted)) => Err(aborted),
+        Err(SendFailure::RestGone(_)) => Err(Aborted::Source),
     }
 }
 

@@ -58,6 +58,9 @@ pub(crate) async fn answer_or_fetch(
             return Ok(Fetched::Answered(answered));
         }
         if miss.is_none() && transaction.control.only_if_cached {
+            if let Some(answered) = Box::pin(by_slices::from_store(transaction)).await? {
+                return Ok(Fetched::Answered(answered));
+            }
             return Box::pin(not_stored(transaction)).await.map(Fetched::Answered);
         }
         let miss = miss.unwrap_or_else(|| Miss::of_lost_body(transaction.watch()));

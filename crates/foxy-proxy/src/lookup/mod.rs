@@ -14,7 +14,7 @@ mod tell_nodes;
 use crate::answer::transaction::Transaction;
 use crate::cache::{CacheKey, Found, InMemory, Stored};
 use crate::core::{ForwardReason, HitSource};
-use crate::lookup::serve_stored::{LostBody, Served, serve_stored};
+use crate::lookup::serve_stored::{LostBody, Served, has_wanted_bytes, serve_stored};
 use crate::request::exchange::{Next, decide_about};
 use crate::request::{Aborted, Answered, Hit};
 use foxy_base::clock;
@@ -60,6 +60,9 @@ async fn judge(
     match (decide_about(&transaction.control, &found, now), found) {
         (Next::Serve { ttl, permit }, Found::Response(stored, key)) => {
             let hit = Hit { source, ttl, permit };
+            if transaction.control.only_if_cached && !has_wanted_bytes(transaction, &stored) {
+                return Ok(Lookup::Refused);
+            }
             if permit == Some(Permit::WhileRevalidate) {
                 return Ok(Lookup::Refresh { stored, key, hit });
             }

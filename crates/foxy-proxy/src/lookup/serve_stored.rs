@@ -4,6 +4,7 @@
 //! cache records all writes to the URL.
 
 use crate::answer::rest::resume;
+use crate::answer::stored_body::BodyInParts;
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
 use crate::core::{Counter, HitSource, View};
@@ -13,7 +14,7 @@ use crate::slices::send::{left_of, send_rest};
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
 use foxy_http::ResponseHead;
-use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
+use foxy_rules::{Conditional, Multipart, RangeAnswer, Span, evaluate, requested_range};
 use std::sync::Arc;
 
 /// A stored response whose body the store turned out to have lost while the proxy was sending it.
@@ -115,6 +116,23 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
+/// Returns whether the cache seems to have all bytes of `stored` that the client asks for.
+pub(crate) fn has_wanted_bytes(transaction: &Transaction<'_, '_>, stored: &Stored) -> bool {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let Some(body) = BodyInParts::of(stored).filter(|_| !wanted.options.head_only) else {
+        return true;
+    };
+    let spans = match asked_range(wanted, stored) {
+        None | Some(RangeAnswer::Unsatisfiable) => return true,
+        Some(RangeAnswer::Part(span)) => vec![span],
+        Some(RangeAnswer::Several(spans)) => spans,
+        Some(RangeAnswer::Whole) => {
+            vec![Span { first: 0, last: stored.length.saturating_sub(1) }]
+        }
+    };
+    spans.into_iter().all(|span| body.has(worker, span))
+}
+
 /// Serves a stored response, even if the store has lost a part (1 MiB) of the body. Returns `None`
 /// if the body was lost before anything was sent. The request then counts as a miss.
 pub(crate) async fn serve_or_make_up(
@@ -128,6 +146,13 @@ pub(crate) async fn serve_or_make_up(
         Served::Answered(answered) => Ok(Some(answered)),
         Served::Lost(lost) => make_up(transaction, lost).await,
     }
+}
+
+/// Cuts an answer off, because the client forbids to fetch the lost bytes.
+fn cut(transaction: &Transaction<'_, '_>) -> Aborted {
+    transaction.worker.counters.add(Counter::CutResponses, 1);
+    transaction.sender.break_off();
+    Aborted::Source
 }
 
 /// Continues after the store has lost a part of a body. Stores the remaining parts as slices
@@ -148,6 +173,9 @@ pub(crate) async fn make_up(
         slices = left.map(|set| (set, watch));
     }
     let SendFailure::RestGone(rest) = failure else { return Ok(None) };
+    if transaction.control.only_if_cached {
+        return Err(cut(transaction));
+    }
     let answered = match slices {
         Some((set, watch)) => {
             worker.counters.add(Counter::Resumed, 1);

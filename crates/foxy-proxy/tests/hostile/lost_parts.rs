@@ -197,6 +197,39 @@ async fn only_if_cached_does_not_send_for_what_is_gone() {
 }
 
 #[tokio::test]
+async fn only_if_cached_gets_ranges_that_are_stored_and_else_a_504() {
+    const ONLY: &str = "Cache-Control: only-if-cached\r\n";
+    local(async {
+        let lines = format!("{FRESH}Accept-Ranges: bytes\r\n");
+        let part = 1 << 20;
+        let range = format!("{lines}Content-Range: bytes {part}-{}/{LENGTH}\r\n", 2 * part - 1);
+        let bytes = body()[part..2 * part].to_vec();
+        let setting =
+            Setting::new(&lines, 1, vec![response("206 Partial Content", &range, &bytes)]).await;
+        let stored = "Range: bytes=0-9\r\n";
+        for (range, expected) in [
+            ("", 504),
+            (stored, 206),
+            ("Range: bytes=1048570-1048580\r\n", 504),
+            ("Range: bytes=0-9,2097152-2097160\r\n", 206),
+            ("Range: bytes=0-9,1048576-1048580\r\n", 504),
+            ("Range: bytes=-5000\r\n", 206),
+        ] {
+            let answer = setting.get(&format!("{ONLY}{range}")).await;
+            assert_eq!((answer.head.status, answer.end.is_ok()), (expected, true), "{range}");
+        }
+        assert_eq!(setting.origin.connections(), 1);
+        // Another client makes slices of what is left, and gets the missing slice from the origin.
+        let answer = setting.get("Range: bytes=1048570-1048580\r\n").await;
+        assert!(answer.body == body()[1_048_570..=1_048_580]);
+        let answer = setting.get(&format!("{ONLY}{stored}")).await;
+        assert_eq!((answer.head.status, &answer.body[..]), (206, &body()[..10]));
+        assert_eq!(setting.origin.connections(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
     local(async {
         let variant = |tag: &str| {

@@ -114,6 +114,10 @@ impl ForgetfulStore {
 }
 
 impl ObjectStore for ForgetfulStore {
+    fn lacks(&self, key: Key) -> bool {
+        matches!(self.records.get(key), Answer::Absent(_))
+    }
+
     fn get(&self, key: Key, reply: Reply) {
         let answer = self.records.get(key);
         match *self.late.lock().expect("no test panics within") {
