@@ -16,7 +16,7 @@ use crate::serve::process;
 use crate::serve::purge::journal::Lists;
 use crate::serve::reload::{self, NotReloaded, Reloader};
 use crate::serve::reload_watch::{self, AnswerCounts, EarlierCounts};
-use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
+use crate::serve::stores::health::{DiskHealth, DiskTrouble, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
 use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
@@ -175,11 +175,11 @@ impl ProxyStatus {
 
     pub fn current_troubles(&self) -> Vec<Trouble> {
         let now = clock::monotonic();
-        let of_store = |number: usize, text| Trouble {
+        let of_store = |number: usize, (text, is_mild): (String, bool)| Trouble {
             store: Some(number),
             text: format!("store {}: {text}", self.stores[number].folder),
             is_left_out: self.is_out(number) || self.stores[number].has_ended(),
-            is_mild: false,
+            is_mild,
         };
         let mut troubles = Vec::new();
         if self.is_stopping.get() {
@@ -195,7 +195,8 @@ impl ProxyStatus {
         let numbers = 0..self.stores.len();
         let stores = numbers.clone().filter_map(|n| Some(of_store(n, self.store_trouble(n, now)?)));
         troubles.extend(stores);
-        troubles.extend(numbers.filter_map(|n| Some(of_store(n, self.lists.trouble(n)?))));
+        let of_list = |n| Some(of_store(n, (self.lists.trouble(n)?, false)));
+        troubles.extend(numbers.filter_map(of_list));
         troubles.extend(self.log_troubles(now).map(Trouble::mild));
         troubles.extend(self.fleet_purges.trouble().map(Trouble::mild));
         troubles
@@ -213,22 +214,27 @@ impl ProxyStatus {
         })
     }
 
-    fn store_trouble(&self, number: usize, now: Instant) -> Option<String> {
+    /// Returns the trouble of a store, and whether it is mild.
+    fn store_trouble(&self, number: usize, now: Instant) -> Option<(String, bool)> {
         let WatchedStore { handle, health, wear, .. } = &self.stores[number];
         let observer = handle.observer();
         if let Some(reason) = wear.get().reason().filter(|_| self.is_out(number)) {
-            return Some(format!(
+            let text = format!(
                 "out of use, because {reason}; the other stores take its URLs; check the disk and \
                  the system's log, empty the store's folder (and device), then restart foxy; a \
                  store that is not emptied makes foxy discard the content of all stores"
-            ));
+            );
+            return Some((text, false));
         }
         match observer.status.get() {
-            StoreStatus::Unusable(error) => Some(error.to_string()),
-            StoreStatus::Panicked => Some("the store's thread failed; restart foxy".into()),
+            StoreStatus::Unusable(error) => Some((error.to_string(), false)),
+            StoreStatus::Panicked => {
+                Some(("the store's thread failed; restart foxy".to_owned(), false))
+            }
             StoreStatus::Rebuilding | StoreStatus::Serving => {
-                let disk = || health.judge(observer, now).map(|trouble| trouble.to_string());
-                self.files.trouble(number).map(|trouble| trouble.to_string()).or_else(disk)
+                let judged = |it: DiskTrouble| (it.to_string(), it == DiskTrouble::Damaged);
+                let disk = || health.judge(observer, now).map(judged);
+                self.files.trouble(number).map(|it| (it.to_string(), false)).or_else(disk)
             }
             StoreStatus::Opening | StoreStatus::Closed => None,
         }

@@ -33,6 +33,8 @@ pub enum DiskTrouble {
     /// Fewer than half of the recent disk operations failed.
     FailingSometimes,
     Silent,
+    /// Records have wrong checksums.
+    Damaged,
 }
 
 impl fmt::Display for DiskTrouble {
@@ -53,6 +55,11 @@ impl fmt::Display for DiskTrouble {
                 "some reads and writes fail; each failure costs a miss or a response that is not \
                  stored; check the disk and the system's log",
             ),
+            Self::Damaged => f.write_str(
+                "records on its disk are damaged, so requests for them are misses; after a power \
+                 failure, a few such records are normal; otherwise check the disk and the \
+                 system's log",
+            ),
             Self::Silent => write!(
                 f,
                 "its disk has not answered for more than {} seconds, so few responses are stored \
@@ -68,6 +75,7 @@ pub struct DiskHealth {
     full: RecentCount,
     read_only: RecentCount,
     failing: RecentCount,
+    damaged: RecentCount,
     share: FailureShare,
 }
 
@@ -79,6 +87,7 @@ impl DiskHealth {
             full: RecentCount::new(statistics.no_room.get(), 1),
             read_only: RecentCount::new(statistics.read_only.get(), 1),
             failing: RecentCount::new(statistics.device_errors.get(), MIN_FAILURES),
+            damaged: RecentCount::new(statistics.misses_checksum.get(), 1),
             share: FailureShare {
                 failed: Cell::new(statistics.device_errors.get()),
                 operations: Cell::new(operations(statistics)),
@@ -94,13 +103,14 @@ impl DiskHealth {
     }
 
     /// Returns the trouble of the disk at the time `now`. If a disk has several troubles, silent
-    /// comes first, then full, read-only and failing.
+    /// comes first, then full, read-only, failing and damaged.
     pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
         let statistics = &observer.statistics;
         let errors = statistics.device_errors.get();
         let is_full = self.full.judge(statistics.no_room.get(), now);
         let is_failing = self.failing.judge(errors, now);
         let is_read_only = self.is_read_only(observer, now);
+        let is_damaged = self.damaged.judge(statistics.misses_checksum.get(), now);
         let most_fail = self.share.is_most(errors, operations(statistics));
         if is_silent(observer, now) {
             Some(DiskTrouble::Silent)
@@ -110,8 +120,10 @@ impl DiskHealth {
             Some(DiskTrouble::ReadOnly)
         } else if is_failing && most_fail {
             Some(DiskTrouble::Failing)
+        } else if is_failing {
+            Some(DiskTrouble::FailingSometimes)
         } else {
-            is_failing.then_some(DiskTrouble::FailingSometimes)
+            is_damaged.then_some(DiskTrouble::Damaged)
         }
     }
 }
@@ -247,6 +259,17 @@ mod tests {
         observer.statistics.device_errors.add(1);
         assert_eq!(health.judge(&observer, now), Some(DiskTrouble::ReadOnly));
         assert!(DiskTrouble::ReadOnly.to_string().contains("file system has become read-only"));
+    }
+
+    #[test]
+    fn a_record_with_a_wrong_checksum_is_named_for_a_minute() {
+        let observer = Observer::default();
+        let health = DiskHealth::of(&observer);
+        let judge = |second| health.judge(&observer, Instant::ZERO + Duration::from_secs(second));
+        assert_eq!(judge(1), None);
+        observer.statistics.misses_checksum.add_shared(1);
+        assert_eq!(judge(2), Some(DiskTrouble::Damaged));
+        assert_eq!((judge(61), judge(62)), (Some(DiskTrouble::Damaged), None));
     }
 
     #[test]

@@ -124,3 +124,21 @@ fn a_file_of_zeros_in_a_folder_where_no_store_was_begun_is_a_new_store() {
     let foxy = Foxy::start(folder.path(), &[]);
     assert!(!foxy.welcome.contains("starts empty"), "{}", foxy.welcome);
 }
+
+#[test]
+fn a_damaged_record_is_a_miss_and_a_mild_trouble() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let url = origin.url("page?bytes=20000");
+    stored(folder.path(), &[], &url);
+    let path = folder.path().join("webcosm.foxy");
+    let bytes = std::fs::read(&path).expect("a store");
+    let line = b"the page /page?bytes=20000\n";
+    let at = bytes.windows(line.len()).position(|found| found == line).expect("the body");
+    overwrite(&path, at as u64 + 100, 8);
+    let mut foxy = Foxy::start(folder.path(), &[]);
+    assert!(foxy.get(&url).cache_status().contains("fwd=uri-miss"));
+    foxy.report_containing("records on its disk are damaged");
+    let health = foxy.admin("/healthz");
+    assert_eq!(health.status, 200, "{health:?}");
+    assert!(health.body.contains("records on its disk are damaged"), "{health:?}");
+}
