@@ -34,7 +34,7 @@ pub struct Provenance {
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// Whether the run had the option `--quick` and so did less than the full work.
+    /// Number of runs, or of seeds of a simulation, behind each value.
     pub seeds: u32,
 }
 

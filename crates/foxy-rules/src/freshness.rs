@@ -95,8 +95,7 @@ pub enum Lifetime {
     Explicit(u64),
     /// The lifetime in seconds, from a heuristic (RFC 9111 §4.2.2). If a rule of the operator has a
     /// [`Heuristic`], it decides. Otherwise the lifetime is a tenth of the time from Last-Modified
-    /// to Date, at most a day. A URL with a digest of its content, or a package file without
-    /// Last-Modified, gets a day.
+    /// to Date, at most a day.
     Heuristic(u64),
     /// The lifetime in seconds of a file whose URL says that its content never changes: a package,
     /// or a URL with a digest of the content (RFC 9111 §4.2.2).
@@ -198,10 +197,14 @@ fn given_lifetime(
 /// Returns whether a response is a page or an answer of a program, and not a file. An origin that
 /// ignores the end of a path may answer `/account/x.zip` with the page of a user.
 fn is_page(response: &(impl Fields + ?Sized)) -> bool {
-    const PAGES: [&[u8]; 3] = [b"text/html", b"application/xhtml+xml", b"application/json"];
+    /// Manifests of container registries, which also have digests in their URLs.
+    const MANIFESTS: [&[u8]; 2] = [b"application/vnd.oci.", b"application/vnd.docker."];
+    const PAGES: [&[u8]; 5] = [b"/html", b"/json", b"/xml", b"+json", b"+xml"];
     response.values("content-type").any(|line| {
         let media_type = line.split(|&byte| byte == b';').next().unwrap_or_default();
-        PAGES.iter().any(|page| media_type.trim_ascii().eq_ignore_ascii_case(page))
+        let media_type = media_type.trim_ascii().to_ascii_lowercase();
+        let is_manifest = MANIFESTS.iter().any(|start| media_type.starts_with(start));
+        !is_manifest && PAGES.iter().any(|end| media_type.ends_with(end))
     })
 }
 
@@ -325,7 +328,7 @@ mod tests {
             lifetime(200, fields, &control, &policy, RECEIVED, target.as_bytes())
         };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Named(86_400));
-        for page in ["text/html", "Text/HTML; charset=utf-8", "application/json"] {
+        for page in ["text/html", "Text/HTML; charset=utf-8", "application/problem+json"] {
             let page = [("Content-Type", page)];
             assert_eq!(of("http://a/account/x.zip", &page), Lifetime::None, "{page:?}");
         }

@@ -197,8 +197,8 @@ impl Estimator {
     /// Adds the doubts that the groups of keys do not show: lost requests, and keys outside the
     /// sample.
     fn doubted(&self, found: Estimate, lost_share: f64) -> Estimate {
-        let found = found.with_lost(lost_share);
-        if self.rate == SampleRate::default() { found } else { found.of_part() }
+        let found = if self.rate == SampleRate::default() { found } else { found.of_part() };
+        found.with_lost(lost_share)
     }
 
     /// Returns the curves of the `most` hosts with the most requests. `lost_share` is the share of

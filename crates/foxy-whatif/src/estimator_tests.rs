@@ -139,13 +139,13 @@ fn hosts_have_curves_of_their_own() {
     assert_eq!(hosts[1].points[2].0.value, 0.0);
 }
 
-/// Feeds `requests` requests of small objects to an estimator with a sample of 1 in 4 keys. Its
-/// caches hold all objects.
-fn sampled(requests: u32) -> Estimator {
+/// Feeds `requests` requests of small objects to an estimator that halves its sample of keys this
+/// often. Its caches hold all objects.
+fn sampled(requests: u32, halvings: u32) -> Estimator {
     let tier =
         Tier { capacity: 1 << 40, policy: PolicyName::Lru, object_limit: 1 << 30, shards: 1 };
     let mut estimator = Estimator::new(tier, &[PolicyName::Sieve], PLENTY);
-    (0..2).for_each(|_| estimator.thin());
+    (0..halvings).for_each(|_| estimator.thin());
     (0..requests).for_each(|number| estimator.add(&request(number % 500, 100, 1)));
     estimator
 }
@@ -154,7 +154,7 @@ fn sampled(requests: u32) -> Estimator {
 fn a_sample_in_which_all_caches_are_equal_gives_no_interval() {
     let hits = Some((1200.0, 120_000.0));
     let totals = Totals { requests: 2000.0, bytes: 200_000.0, hits, lost_share: 0.0 };
-    let points = sampled(2000).points(&totals);
+    let points = sampled(2000, 2).points(&totals);
     for (number, point) in points.iter().enumerate() {
         let counted = (number == PRESENT).then_some((0.6, 0.6));
         assert_eq!((point.hits.interval, point.byte_hits.interval), (counted, counted));
@@ -165,7 +165,9 @@ fn a_sample_in_which_all_caches_are_equal_gives_no_interval() {
 fn lost_requests_widen_the_interval_as_if_all_were_hits_or_all_misses() {
     let hits = Some((1200.0, 120_000.0));
     let totals = Totals { requests: 2000.0, bytes: 200_000.0, hits, lost_share: 0.25 };
-    let estimator = sampled(2000);
+    let of_part = sampled(2000, 2).points(&totals);
+    assert_eq!(of_part[0].hits.interval, None, "a loss does not make an unknown width known");
+    let estimator = sampled(2000, 0);
     let points = estimator.points(&totals);
     assert_eq!(points[PRESENT].hits.interval, Some((0.6, 0.6)));
     let (low, high) = points[0].hits.interval.expect("the loss is known");

@@ -33,6 +33,7 @@ pub(super) fn outcome(code: &str, status: u16, method: &str) -> (&'static str, &
         "TCP_REFRESH_FAIL_OLD" | "TCP_REFRESH_FAIL_HIT" | "TCP_REFRESH_FAIL" => "stale-if-error",
         "TCP_CF_MISS" | "TCP_CF_HIT" => "collapsed",
         "TCP_TUNNEL" => "tunnel",
+        "TCP_REDIRECT" => "local",
         _ if code.contains("DENIED") => "refused",
         _ if method == "CONNECT" && code.ends_with("MISS") => "tunnel",
         _ if method == "CONNECT" && code.starts_with("NONE") && status == 200 => "tunnel",

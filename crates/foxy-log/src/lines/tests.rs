@@ -81,6 +81,7 @@ fn a_result_code_of_squid_has_an_outcome() {
         ("TCP_TUNNEL", 200, "CONNECT", ("tunnel", "")),
         ("TCP_MISS_ABORTED", 0, "GET", ("cut", "client-left")),
         ("TCP_DENIED_REPLY", 403, "GET", ("refused", "")),
+        ("TCP_REDIRECT", 301, "GET", ("local", "")),
         ("NONE", 502, "GET", ("origin-failed", "")),
         ("NONE_NONE", 400, "GET", ("refused", "")),
         ("NONE", 200, "PURGE", ("local", "")),

@@ -52,7 +52,7 @@ impl AcmeChallenges {
         change(&self.tls, |all| all.insert(name.to_owned(), Arc::new(config)));
     }
 
-    /// Answers requests of `name` for the path of this token with this text from now on.
+    /// From now on, answers requests to `name` for the path of this token with this text.
     pub(super) fn add_http(&self, name: &str, token: &str, text: &str) {
         let text = Bytes::copy_from_slice(text.as_bytes());
         let challenge = HttpChallenge { token: token.to_owned(), text };

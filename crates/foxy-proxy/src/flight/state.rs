@@ -7,8 +7,8 @@ use bytes::{Bytes, BytesMut};
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// Fewest bytes of memory that a chunk counts. A smaller chunk also needs its place in the queue,
-/// and keeps an allocation alive.
+/// Least memory in bytes that [`size`] counts for a chunk. A smaller chunk also needs its place in
+/// the queue, and keeps an allocation alive.
 const SMALLEST_CHUNK: usize = 64;
 
 /// Chunks join up to this number of bytes. Otherwise an origin that sends tiny chunks would need
@@ -48,9 +48,9 @@ pub(crate) struct FlightState {
     first: u64,
     gone: u64,
     received: u64,
-    /// Memory that all chunks so far counted ([`counted`]), and of these the chunks that are no
-    /// longer in memory.
+    /// Memory of all chunks so far, as [`size`] counts.
     counted: u64,
+    /// The part of `counted` whose chunks are no longer in memory.
     counted_gone: u64,
     places: Vec<ReaderPosition>,
     behind: Vec<(u64, Behind)>,

@@ -59,11 +59,11 @@ pub(crate) struct Redirection {
 }
 
 impl Plan {
-    /// Returns the plan for a request that a rule redirects. A redirect needs no origin. Purges,
-    /// tunnels and malformed requests are not redirected.
+    /// Returns the plan for a request that a rule redirects. A redirect needs no origin. Tunnels,
+    /// purges of an origin's URL and other refused requests are not redirected.
     pub(crate) fn redirected(self, redirection: Option<Redirection>) -> Self {
-        let is_lost =
-            matches!(self, Self::Refuse(ErrorReason::UnknownHost | ErrorReason::UnknownPath));
+        use ErrorReason::{OnlyIfCached, UnknownHost, UnknownPath};
+        let is_lost = matches!(self, Self::Refuse(OnlyIfCached | UnknownHost | UnknownPath));
         match redirection {
             Some(to) if is_lost || matches!(self, Self::LookUp(..) | Self::Forward(..)) => {
                 Self::Redirect(to)
@@ -89,7 +89,7 @@ impl Plan {
     /// Returns true if a file of the proxy itself, such as the PAC file, may be the answer.
     pub(crate) const fn permits_local_file(&self) -> bool {
         let is_for_a_server = matches!(self, Self::Refuse(ErrorReason::NotAProxyRequest));
-        is_for_a_server || matches!(self, Self::LookUp(..) | Self::Forward(..))
+        is_for_a_server || matches!(self, Self::LookUp(..) | Self::Forward(..) | Self::Redirect(_))
     }
 }
 

@@ -172,7 +172,7 @@ impl<'a> RequestLog<'a> {
         let counters = &self.worker.counters;
         counters.requests.count(outcome, sent.status, (elapsed, now), || self.trace());
         counters.requests.count_bytes(outcome, sent.body_bytes);
-        // Also of a cut answer, the origin's bytes count.
+        // A cut answer counts too, because the bytes from its origin count.
         if sent.outcome.request_outcome().has_cacheable_body() {
             counters.add(Counter::CacheableBytesToClients, sent.body_bytes);
         }

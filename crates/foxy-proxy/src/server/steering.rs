@@ -95,17 +95,23 @@ pub(crate) fn steer(
     }
 }
 
-/// Returns the redirect of a request, or `None` if its path does not match. A request without a
-/// host is refused, because the rule's URL can name the host.
+/// Returns the redirect of a request, or `None` if its path does not match. If the new URL needs
+/// the host, a request without a host is refused.
 fn redirection(
     redirect: &Redirect,
     head: &RequestHead,
 ) -> Result<Option<Redirection>, ErrorReason> {
-    let authority = head.authority().and_then(Authority::parse);
-    let Authority { host, .. } = authority.ok_or(ErrorReason::BadAuthority)?;
-    let Some(path) = head.origin_form() else { return Ok(None) };
-    let location = redirect.location(host, &path);
-    Ok(location.map(|location| Redirection { status: redirect.status(), location }))
+    // The target of `OPTIONS *` is no path.
+    let path = head.origin_form().filter(|path| path.starts_with(b"/"));
+    let host = head.authority().and_then(Authority::parse).map(|authority| authority.host);
+    let location = path.and_then(|path| redirect.location(host.unwrap_or_default(), &path));
+    match location {
+        Some(_) if host.is_none() && redirect.needs_host() => Err(ErrorReason::BadAuthority),
+        location => {
+            let status = redirect.status();
+            Ok(location.map(|location| Redirection { status, location }))
+        }
+    }
 }
 
 /// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a

@@ -112,7 +112,7 @@ impl Page {
             table.row(&[name, subject, value, low, high, unit, measure.repeats.to_string()]);
         }
         self.heading("Measures");
-        self.table("low and high are the ends of the 95 % interval, – without one", &table);
+        self.table("low and high are the ends of the 95 % interval; – means no interval", &table);
     }
 
     fn classes(&mut self, classes: &[&RequestClass]) {

@@ -63,6 +63,11 @@ impl Redirect {
         Ok(Self { status, from, to: to.to_owned(), pieces })
     }
 
+    /// Returns whether the new URL has the host of the request.
+    pub fn needs_host(&self) -> bool {
+        self.pieces.contains(&Piece::Host)
+    }
+
     /// Returns the status of the answer.
     pub const fn status(&self) -> u16 {
         self.status
@@ -127,6 +132,9 @@ fn check_target(to: &str, pieces: &[Piece]) -> Result<(), String> {
     if !is_plain(to) {
         return Err(format!("`{to}` has a space, a backslash or another odd character"));
     }
+    if to.contains('#') {
+        return Err(format!("`{to}` has a fragment; leave out #"));
+    }
     let wrong = || format!("`{to}` is no URL; begin with https://HOST/, https://$host/ or /PATH");
     let Some(Piece::Text(first)) = pieces.first() else { return Err(wrong()) };
     let scheme = ["https://", "http://"].iter().find_map(|scheme| first.strip_prefix(scheme));
@@ -144,7 +152,7 @@ fn check_target(to: &str, pieces: &[Piece]) -> Result<(), String> {
     for piece in rest.chain(pieces[1..].iter().cloned()) {
         match piece {
             Piece::Text(text) => {
-                let end = text.find(['/', '?', '#']);
+                let end = text.find(['/', '?']);
                 names_host |= end != Some(0) && !text.is_empty();
                 if text[..end.unwrap_or(text.len())].contains('@') {
                     return Err(wrong());
@@ -214,6 +222,7 @@ mod tests {
             "ftp://a.test/",
             "/a b",
             "/\\evil.test",
+            "/a#b",
             "/a\r\nX: y",
             "https://a.test/$2",
             "",

@@ -111,17 +111,16 @@ fn times(ratio: &Value, base: &str) -> String {
     format!("{} × {base}{}", significant(ratio.value, 3), interval(ratio))
 }
 
-/// A ratio that is nearer to 1 counts as 1, because its three digits would show 1.
-const LEAST_DIFFERENCE: f64 = 0.0005;
-
 /// Returns whether the chart shows no clear difference between two values. If both have runs, the
-/// interval of the ratio then contains 1. Otherwise the intervals of the values overlap.
+/// interval of the ratio then contains 1, or a number that three digits show as 1. Otherwise the
+/// intervals of the values overlap.
 fn are_near(one: &Value, other: &Value) -> bool {
+    let is_one = |ratio: f64| significant(ratio, 3) == "1";
     match ratio_of_runs(one, other) {
-        Some(ratio) if ratio.has_interval() => {
-            ratio.low <= 1.0 + LEAST_DIFFERENCE && ratio.high >= 1.0 - LEAST_DIFFERENCE
+        Some(ratio) => {
+            (ratio.low <= 1.0 || is_one(ratio.low)) && (ratio.high >= 1.0 || is_one(ratio.high))
         }
-        _ => one.low <= other.high && other.low <= one.high,
+        None => one.low <= other.high && other.low <= one.high,
     }
 }
 

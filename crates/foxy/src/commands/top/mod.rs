@@ -8,6 +8,7 @@ use crate::commands::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use foxy_base::ascii_json;
 use foxy_cli::units::parse_positive_duration;
 use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
@@ -37,7 +38,7 @@ pub fn command() -> Command {
         )
         .arg(interval.value_parser(parse_positive_duration).help("Time between updates"))
         .arg(once.help("Print one frame as text, for scripts"))
-        .arg(json.help("Print the data of the frame as one JSON object"));
+        .arg(json.help("Print the counters and the last requests as one JSON object"));
     admin_client::add_to(command)
 }
 
@@ -46,7 +47,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let client = AdminClient::new(matches)?;
     let mut looks = Looks::new(client.address());
     if matches.get_flag("json") {
-        terminal::print(&watch::look(&client)?.live.to_string());
+        terminal::print(&ascii_json(&watch::look(&client)?.live.to_string()));
         return Ok(());
     }
     if matches.get_flag("once") {

@@ -44,6 +44,9 @@ pub fn of(report: &WhatIfReport, source: CurveSource) -> String {
     text.trim_end().to_owned()
 }
 
+/// The margin of a value whose uncertainty the sample does not show.
+const UNKNOWN: &str = "±?";
+
 fn tier(tier: &TierReport, source: CurveSource) -> String {
     let mut text = format!(
         "{} cache of {} with {} (sample: 1 of {:.0} keys)\n",
@@ -60,6 +63,9 @@ fn tier(tier: &TierReport, source: CurveSource) -> String {
     text.push_str(&table.render());
     if tier.curve().any(|point| !point.was_full) {
         text.push_str(source.remark());
+    }
+    if text.contains(UNKNOWN) {
+        text.push_str(&format!("{UNKNOWN} the sample does not show how uncertain the value is\n"));
     }
     let others: Vec<_> = tier.points.iter().filter(|point| point.policy != tier.policy).collect();
     if !others.is_empty() {
@@ -102,13 +108,13 @@ fn size(bytes: u64) -> String {
     ByteSize(bytes).to_string()
 }
 
-/// Returns half the width of the 95 % interval, in percentage points. Returns nothing if the value
-/// is exact, and `±?` if the width is not known.
+/// Returns the distance to the farther end of the 95 % interval, in percentage points. Returns
+/// nothing if the value is exact, and [`UNKNOWN`] if the distance is not known.
 fn margin(share: &Share) -> String {
-    match share.margin().map(|half| half * 100.0) {
-        None => "±?".into(),
-        Some(half) if half < 0.005 => String::new(),
-        Some(half) => format!("±{half:.1}"),
+    match share.margin().map(|distance| distance * 100.0) {
+        None => UNKNOWN.into(),
+        Some(distance) if distance < 0.005 => String::new(),
+        Some(distance) => format!("±{distance:.1}"),
     }
 }
 

@@ -15,7 +15,7 @@ const METRICS: [PointMetric; 4] = [
     ),
     (
         "foxy_whatif_hit_ratio_margin",
-        "Half the width of the 95 % interval of foxy_whatif_hit_ratio.",
+        "Distance of foxy_whatif_hit_ratio from the farther end of its 95 % interval.",
         |point| point.hits.margin(),
     ),
     (
@@ -25,7 +25,7 @@ const METRICS: [PointMetric; 4] = [
     ),
     (
         "foxy_whatif_byte_hit_ratio_margin",
-        "Half the width of the 95 % interval of foxy_whatif_byte_hit_ratio.",
+        "Distance of foxy_whatif_byte_hit_ratio from the farther end of its 95 % interval.",
         |point| point.byte_hits.margin(),
     ),
 ];

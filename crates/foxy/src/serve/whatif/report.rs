@@ -69,9 +69,9 @@ impl From<Estimate> for Share {
 }
 
 impl Share {
-    /// Returns half the width of the interval.
+    /// Returns the distance from the value to the farther end of the interval.
     pub fn margin(&self) -> Option<f64> {
-        Some((self.high? - self.low?) / 2.0)
+        Some((self.high? - self.value).max(self.value - self.low?))
     }
 }
 

@@ -40,6 +40,9 @@ fn difference(line: &HaproxyLine) -> Option<ImportReason> {
     let missing = |text: &str| Some(ImportReason::Missing(text.to_owned()));
     let end = line.words.len() - condition(line).len();
     let options = line.words.get(2..end).unwrap_or_default();
+    if line.words.windows(2).any(|words| words == ["redirect", "scheme"]) {
+        return differs("foxy leaves out the port of the host");
+    }
     match (line.words[0].as_str(), line.argument(0)) {
         (_, "return") => missing("foxy has no answers of its own; a rule refuses these requests"),
         (_, "tarpit") => differs("foxy answers 403 at once"),
@@ -86,13 +89,13 @@ impl HaproxyImport {
     ) {
         let mut allowed: Vec<AccessTerm> = Vec::new();
         for line in &section.lines {
-            let redirects = redirects::effect(line).is_some();
-            if is_redirect(line) && !redirects {
+            let has_redirect = redirects::effect(line).is_some();
+            if is_redirect(line) && !has_redirect {
                 let text = "foxy has no such redirect; it serves these requests".to_owned();
                 self.draft.leave(&line.original, ImportReason::Opens(text));
                 continue;
             }
-            let refuses = is_refusal(line) || redirects;
+            let refuses = is_refusal(line) || has_redirect;
             if !refuses && !line.starts(&["http-request", "allow"]) {
                 self.field(acls, line, scope);
                 continue;

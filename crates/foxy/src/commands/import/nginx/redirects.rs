@@ -10,6 +10,9 @@ use toml::Table;
 const WHOLE_PATH: [(&str, &str); 4] =
     [("(.*)", "$1"), ("^(.*)", "$1"), ("^(.*)$", "$1"), ("^/(.*)$", "/$1")];
 
+/// Expression of foxy for every path, also with bytes that are no UTF-8.
+const EVERY_BYTE: &str = "(?s-u:.*)";
+
 /// Expressions of `rewrite` that match every path and have no group.
 const EVERY_PATH: [&str; 4] = ["^", ".*", "^.*", "^.*$"];
 
@@ -60,7 +63,7 @@ fn rewritten(expression: &str, to: &str) -> Option<(Option<&'static str>, String
     }
     Some(match to.strip_suffix('?') {
         Some(to) => (None, to.to_owned()),
-        None => (Some(".*"), to.to_owned()),
+        None => (Some(EVERY_BYTE), to.to_owned()),
     })
 }
 
@@ -71,8 +74,8 @@ fn with_variables(to: &str, location: &LocationScope<'_>) -> Option<String> {
         to = to.replace("$scheme", location.hosts.scheme?);
     }
     if to.contains("$server_name") {
-        let names = location.levels.last("server_name")?;
-        to = to.replace("$server_name", names.argument(0));
+        let names = location.levels.all(&["server_name"]);
+        to = to.replace("$server_name", names.first()?.argument(0));
     }
     Some(to)
 }
