@@ -127,10 +127,12 @@ pub fn group_table(field: &str, groups: &[(&str, &Totals)]) -> String {
     table.render()
 }
 
-/// Returns a group as a JSON object.
+/// Returns a group as a JSON object. The counts keep their names if the field has the same name.
 pub fn group_json(field: &str, (value, totals): (&str, &Totals)) -> String {
     let mut object = totals_json(totals);
-    object[field] = value.into();
+    if object.get(field).is_none() {
+        object[field] = value.into();
+    }
     ascii_json(&object.to_string())
 }
 
