@@ -1,5 +1,5 @@
-//! Code that all foxy commands share: exit codes, terminal output, progress, signals, temporary
-//! folders, processes, and facts about the machine.
+//! Code that all foxy commands share: exit codes, options, terminal output, progress, signals,
+//! temporary folders, processes, and facts about the machine.
 
 pub mod authority_folder;
 pub mod disk_helper;
@@ -14,7 +14,7 @@ pub mod temporary;
 pub mod terminal;
 pub mod units;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use failure::Failure;
 
 /// A command of the program `foxy`.
@@ -23,4 +23,12 @@ pub struct Entry {
     pub command: fn() -> Command,
     /// Runs the command with its parsed arguments.
     pub run: fn(&ArgMatches) -> Result<(), Failure>,
+}
+
+/// Returns the option with which a command prints JSON for scripts.
+pub fn json_argument() -> Arg {
+    Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print one JSON object instead of text")
 }

@@ -151,7 +151,7 @@ pub fn lifetime(
 }
 
 /// Computes the lifetime without the bounds in `policy`.
-fn given_lifetime(
+pub(crate) fn given_lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
     control: &ResponseControl,

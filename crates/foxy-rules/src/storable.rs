@@ -2,7 +2,7 @@
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::fields::{Fields, sets_cookie};
-use crate::freshness::{self, Lifetime, Policy};
+use crate::freshness::{self, Lifetime, Policy, given_lifetime};
 use crate::invalidate::content_location_is_target;
 use crate::key::{Vary, VaryError};
 use foxy_base::WallTime;
@@ -118,8 +118,11 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
         return Some(NotStoredReason::SetCookie);
     }
     // Origins often do not mark private responses (RFC 9111 §7.3). So the URL alone makes no
-    // response to a request with a cookie fresh.
-    if matches!(lifetime, Lifetime::Named(_)) && request.has("cookie") && !control.public {
+    // response to a request with a cookie fresh. A rule's longest lifetime does not change this. A
+    // rule's shortest lifetime does, because the operator demands it.
+    let only_a_name = request.has("cookie") && !control.public && policy.fresh_at_least.is_none();
+    let given = || given_lifetime(status, response, &control, &policy, received, target);
+    if only_a_name && matches!(given(), Lifetime::Named(_)) {
         return Some(NotStoredReason::Cookie);
     }
     if posted && !matches!(lifetime, Lifetime::Explicit(_)) {
@@ -293,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_does_not_make_a_response_to_a_cookie_fresh() {
-        let decide = |request: Lines<'_>, response: Lines<'_>| {
+        let within = |request: Lines<'_>, response: Lines<'_>, policy: Policy| {
             storability(Exchange {
                 method: "GET",
                 target: b"http://a/account/x.zip",
@@ -301,9 +304,10 @@ mod tests {
                 status: 200,
                 response,
                 received: WallTime::from_seconds(784_111_777),
-                policy: Policy::default(),
+                policy,
             })
         };
+        let decide = |request, response| within(request, response, Policy::default());
         let cookie = [("Cookie", "sid=alice")];
         assert_eq!(decide(&[], &[]), Storability::Store);
         assert_eq!(decide(&cookie, &[]), Storability::DoNotStore(No::Cookie));
@@ -313,6 +317,10 @@ mod tests {
             "a stored copy would be fresh for other clients"
         );
         assert_eq!(decide(&cookie, &[("Cache-Control", "max-age=9")]), Storability::Store);
+        let at_most = Policy { fresh_at_most: Some(3600), ..Policy::default() };
+        assert_eq!(within(&cookie, &[], at_most), Storability::DoNotStore(No::Cookie));
+        let at_least = Policy { fresh_at_least: Some(60), ..Policy::default() };
+        assert_eq!(within(&cookie, &[], at_least), Storability::Store, "the operator's decision");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::{Storage, StoredBody};
+use crate::cache::{PartKeys, Storage, StoredBody};
 use crate::client::Sender;
 use crate::core::{Counter, View};
 use crate::fill::outgoing;
@@ -163,7 +163,8 @@ impl KeptBytes {
         match self {
             Self::Whole(body) => sender.body(body.slice(body.len() - more..)).await?,
             Self::Parts { fill, bytes } => {
-                let body = BodyInParts { object: flight.key.hash, fill: *fill, length: *bytes };
+                let keys = PartKeys { object: flight.key.hash, fill: *fill, length: *bytes };
+                let body = BodyInParts(keys);
                 sender.announce(more);
                 body.send(worker, sender, rest).await?;
                 sender.announced_is_sent().await?;

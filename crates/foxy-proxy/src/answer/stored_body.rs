@@ -3,7 +3,7 @@
 //! MiB, and requests for the same part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
-use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
+use crate::cache::{CacheKey, Cached, Entry, PART, PartKeys, Stored, StoredBody};
 use crate::client::Sender;
 use crate::core::Counter;
 use crate::core::byte_budget::HeldBytes;
@@ -11,7 +11,6 @@ use crate::request::{Aborted, Answered, ClientTook, SendFailure, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_rules::{Multipart, Span};
-use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,11 +43,11 @@ impl<'a> StoredBodySource<'a> {
                 body: Some(body.clone()),
                 digest: None,
             }),
-            StoredBody::Parts { fill } => Self::Parts(BodyInParts {
+            StoredBody::Parts { fill } => Self::Parts(BodyInParts(PartKeys {
                 object: stored.object(),
                 fill: *fill,
                 length: stored.length,
-            }),
+            })),
         }
     }
 
@@ -181,21 +180,14 @@ impl WholeBody<'_> {
     }
 }
 
+/// A body that is stored in parts of 1 MiB.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BodyInParts {
-    /// Key of the object to which the body belongs. The keys of the parts are computed from it.
-    pub(crate) object: Key,
-    pub(crate) fill: u64,
-    /// Length in bytes of the body. If the body is still being stored, this is the number of bytes
-    /// in the parts (1 MiB each) that are already stored.
-    pub(crate) length: u64,
-}
+pub(crate) struct BodyInParts(pub(crate) PartKeys);
 
 impl BodyInParts {
     /// Returns the body of `stored`. Returns `None` if one record contains the whole body.
     pub(crate) fn of(stored: &Stored) -> Option<Self> {
-        let StoredBody::Parts { fill } = stored.body else { return None };
-        Some(Self { object: stored.object(), fill, length: stored.length })
+        stored.part_keys().map(Self)
     }
 
     /// Returns whether the cache seems to have all bytes of `span`. Reads none of them.
@@ -203,7 +195,7 @@ impl BodyInParts {
         let cache = &worker.shared.cache;
         let Some(storage) = cache.storage() else { return false };
         (span.first / PART as u64..=span.last / PART as u64).all(|number| {
-            let key = part_key(self.object, self.fill, number);
+            let key = self.0.key(number);
             cache.memory.part(key).is_some() || !storage.lacks(key)
         })
     }
@@ -262,7 +254,7 @@ impl BodyInParts {
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;
-        let key = part_key(self.object, self.fill, number);
+        let key = self.0.key(number);
         let read = async {
             if let Some(part) = memory.part(key) {
                 worker.counters.add(Counter::MemoryParts, 1);
@@ -281,7 +273,7 @@ impl BodyInParts {
             }
         };
         memory.offer_part(key, part.bytes());
-        let expected = (PART as u64).min(self.length - number * PART as u64);
+        let expected = (PART as u64).min(self.0.length - number * PART as u64);
         (part.bytes().len() as u64 == expected).then_some(part)
     }
 }

@@ -29,10 +29,12 @@ pub(crate) enum Source<'a> {
 
 impl Source<'_> {
     async fn next(&mut self, worker: &Worker, outcome: CacheStatus) -> Piece {
-        // Many tiny pieces can be ready. Other requests get their turn between them.
-        consume_budget().await;
         match self {
-            Self::Flight(reader) => reader.next().await,
+            Self::Flight(reader) => {
+                // Many tiny pieces can be ready. Other requests get their turn between them.
+                consume_budget().await;
+                reader.next().await
+            }
             Self::Exchange(exchange, tee) => {
                 let mut trailers = Headers::new();
                 loop {

@@ -19,17 +19,24 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
 /// The keys of the records that contain a body in parts of 1 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartKeys {
+    /// Key of the object to which the body belongs. The keys of the parts are computed from it.
     pub(crate) object: Key,
     pub(crate) fill: u64,
+    /// Length in bytes of the body. If the body is still being stored, this is the number of bytes
+    /// in the parts (1 MiB each) that are already stored.
     pub(crate) length: u64,
 }
 
 impl PartKeys {
+    pub(crate) fn key(self, number: u64) -> Key {
+        part_key(self.object, self.fill, number)
+    }
+
     /// Returns the number of body bytes in the parts for which `has` returns true.
     pub(crate) fn stored_bytes(self, has: impl Fn(Key) -> bool) -> u64 {
         let part = PART as u64;
         let numbers = 0..self.length.div_ceil(part);
-        let stored = numbers.filter(|number| has(part_key(self.object, self.fill, *number)));
+        let stored = numbers.filter(|number| has(self.key(*number)));
         stored.map(|number| part.min(self.length - number * part)).sum()
     }
 }

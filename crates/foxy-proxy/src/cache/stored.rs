@@ -174,15 +174,17 @@ impl Stored {
                 StoredBody::Whole(_) => 1,
                 StoredBody::Parts { .. } => self.length.div_ceil(RECORD_BODY_LIMIT as u64).max(1),
             },
-            part_keys: match self.body {
-                StoredBody::Whole(_) => None,
-                StoredBody::Parts { fill } => {
-                    Some(PartKeys { object: self.object(), fill, length: self.length })
-                }
-            },
+            part_keys: self.part_keys(),
             is_partial,
             purge,
         }
+    }
+
+    /// Returns the keys of the records that contain the body. Returns `None` if the response's own
+    /// record contains it.
+    pub(crate) fn part_keys(&self) -> Option<PartKeys> {
+        let StoredBody::Parts { fill } = self.body else { return None };
+        Some(PartKeys { object: self.object(), fill, length: self.length })
     }
 
     /// Returns the response with the lifetime and cache directives of `policy`.

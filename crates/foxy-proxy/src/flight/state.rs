@@ -196,13 +196,13 @@ impl FlightState {
         let stay = if self.behind.iter().any(|(_, why)| *why != Behind::Slow) { window } else { 0 };
         let slowest = self.slowest().unwrap_or(self.end());
         while self.first < slowest
-            && let Some(oldest) = self.chunks.front().map(|chunk| chunk.len() as u64)
-            && self.received - self.gone - oldest >= stay
+            && let Some(oldest) = self.chunks.front()
+            && self.received - self.gone - oldest.len() as u64 >= stay
         {
-            let chunk = self.chunks.pop_front().unwrap_or_default();
             self.first += 1;
-            self.gone += oldest;
-            self.counted_gone += size(&chunk);
+            self.gone += oldest.len() as u64;
+            self.counted_gone += size(oldest);
+            self.chunks.pop_front();
         }
     }
 

@@ -109,8 +109,9 @@ impl<'a> RequestLog<'a> {
         progress: &Rc<Progress>,
     ) -> Self {
         worker.counters.add(Counter::Requests, 1);
-        progress.restart(worker.next_request(), started, worker.settings().cache_name);
-        Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
+        let mut log = Self::of_ping(worker, client, started, read, progress);
+        log.is_over = false;
+        log
     }
 
     /// Begins the log of a ping of another node, which foxy neither counts nor logs.

@@ -63,8 +63,7 @@ pub(crate) async fn send(
     span: Option<Span>,
 ) -> Result<SentSlices, Aborted> {
     let worker = transaction.worker;
-    let StoredBody::Parts { fill } = set.body else { return Ok(SentSlices::Nothing) };
-    let body = BodyInParts { object: set.object(), fill, length: set.length };
+    let Some(body) = BodyInParts::of(&set) else { return Ok(SentSlices::Nothing) };
     let (mut rest, mut under_way) = match start {
         Start::Begun(rest) => (rest, None),
         Start::Stored(hit) => {

@@ -36,6 +36,12 @@ pub fn path_pattern(text: &str) -> Result<Pattern, String> {
 /// seconds for a path.
 const MAX_REGEX_BYTES: usize = 1 << 16;
 
+/// Splits a path from its query, which begins with the question mark or is empty.
+pub(super) fn split_query(path_and_query: &[u8]) -> (&[u8], &[u8]) {
+    let mark = path_and_query.iter().position(|&byte| byte == b'?');
+    path_and_query.split_at(mark.unwrap_or(path_and_query.len()))
+}
+
 /// Compiles an expression that must match the whole path.
 pub(super) fn whole_path(from: &str) -> Result<Regex, String> {
     let unusable = |error| unusable(from, &error);
@@ -80,8 +86,7 @@ impl Rewrite {
 
     /// Returns the new path and query. Returns `None` if `from` does not match the path.
     pub fn apply(&self, path_and_query: &[u8]) -> Option<Vec<u8>> {
-        let mark = path_and_query.iter().position(|&byte| byte == b'?');
-        let (path, query) = path_and_query.split_at(mark.unwrap_or(path_and_query.len()));
+        let (path, query) = split_query(path_and_query);
         let groups = self.from.captures(path)?;
         let mut new = Vec::new();
         groups.expand(self.to.as_bytes(), &mut new);

@@ -1,7 +1,7 @@
 //! Redirects (RFC 9110 §15.4): an answer that names another URL, which a template makes from the
 //! URL of the request.
 
-use super::path::{has_group, whole_path};
+use super::path::{has_group, split_query, whole_path};
 use super::template::{TemplatePart, parts};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use regex::bytes::{Captures, Regex};
@@ -76,8 +76,7 @@ impl Redirect {
     /// Returns the new URL for a request. Returns `None` if `from` does not match the path. With
     /// `from`, the new URL keeps the query of the request.
     pub fn location(&self, host: &str, path_and_query: &[u8]) -> Option<Vec<u8>> {
-        let mark = path_and_query.iter().position(|&byte| byte == b'?');
-        let (path, query) = path_and_query.split_at(mark.unwrap_or(path_and_query.len()));
+        let (path, query) = split_query(path_and_query);
         let groups = match &self.from {
             Some(regex) => Some(regex.captures(path)?),
             None => None,

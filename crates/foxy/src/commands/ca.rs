@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::{CivilTime, HostPattern, WallTime, clock};
+use foxy_cli::json_argument;
 use foxy_cli::machine::Machine;
 use foxy_proxy::intercept::{AuthorityFacts, NewAuthority, make};
 use serde_json::json;
@@ -80,12 +81,7 @@ fn show_command() -> Command {
     Command::new("show")
         .about("Show a certificate authority: hosts, fingerprint, expiry date, and how to trust it")
         .arg(folder_argument())
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object instead of text"),
-        )
+        .arg(json_argument())
 }
 
 fn folder_argument() -> Arg {

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::serve::admin::requests::{encode, header_field};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use foxy_cli::json_argument;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -15,7 +16,6 @@ pub fn command() -> Command {
     let user = Arg::new("user").long("user").value_name("NAME");
     let field =
         Arg::new("field").long("field").short('H').value_name("LINE").action(ArgAction::Append);
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("explain")
         .about(
             "Explain how a running foxy would answer a request: rules, stored response, decision",
@@ -24,7 +24,7 @@ pub fn command() -> Command {
         .arg(from.help("Address of the client [default: 127.0.0.1]"))
         .arg(user.help("User who sends the request [default: none]"))
         .arg(field.help("Header line, such as \"Accept-Language: de\"; can be repeated"))
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json_argument());
     admin_client::add_to(command)
 }
 

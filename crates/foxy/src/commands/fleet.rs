@@ -4,19 +4,19 @@ use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use foxy_cli::json_argument;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 pub fn command() -> Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let status = Command::new("status")
         .about("Show the nodes of the fleet, their shares and loads, and the requests between them")
-        .arg(json.clone().help("Print one JSON object instead of text"));
+        .arg(json_argument());
     let stay = Arg::new("cancel").long("cancel").action(ArgAction::SetTrue);
     let drain = Command::new("drain")
         .about("Let the running foxy leave its fleet: it takes no keys, until it stops")
         .arg(stay.help("Let the node take its cache keys again"))
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json_argument());
     Command::new("fleet")
         .about("Show the nodes that share one cache, or let a node leave")
         .subcommand_required(true)

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
+use foxy_cli::json_argument;
 use foxy_report::Table;
 use foxy_store::record::FORMAT_VERSION;
 use foxy_store::superblock::{CopyState, Superblock};
@@ -34,13 +35,6 @@ pub fn path() -> Arg {
         .required(true)
         .value_parser(value_parser!(PathBuf))
         .help("Folder of the store, or the store file in the folder")
-}
-
-pub fn json_argument() -> Arg {
-    Arg::new("json")
-        .long("json")
-        .action(ArgAction::SetTrue)
-        .help("Print one JSON object instead of text")
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {

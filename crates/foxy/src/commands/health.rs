@@ -3,18 +3,18 @@
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
+use foxy_cli::json_argument;
 use serde_json::json;
 
 pub fn command() -> Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("health")
         .about("Ask a running foxy whether it is healthy")
         .long_about(
             "Ask a running foxy whether it is healthy. Exits with 0 if foxy is healthy or has \
              only troubles that cost no answer, and with 3 otherwise.",
         )
-        .arg(json.help("Print one JSON object, also if foxy has troubles"));
+        .arg(json_argument().help("Print one JSON object, also if foxy has troubles"));
     admin_client::add_to(command)
 }
 

@@ -4,7 +4,8 @@ use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::serve::LONGEST_UPGRADE;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::json_argument;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -13,7 +14,6 @@ pub fn command() -> Command {
         .value_name("BINARY")
         .value_parser(value_parser!(PathBuf))
         .help("The new binary [default: the path with which the running foxy was started]");
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("upgrade")
         .about("Replace a running foxy by a new binary, without a stop")
         .long_about(
@@ -23,7 +23,7 @@ pub fn command() -> Command {
              connections. If the new process does not come up, the old process stays in service.",
         )
         .arg(binary)
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json_argument());
     admin_client::add_to(command)
 }
 

@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use crate::users_file;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::json_argument;
 use foxy_proxy::core::users::{password_line, token_line};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -13,7 +14,6 @@ pub fn command() -> Command {
     let file = Arg::new("file").value_name("FILE").required(true);
     let file = file.value_parser(value_parser!(PathBuf)).help("File of the setting `users-file`");
     let name = Arg::new("name").value_name("NAME").required(true).help("Name of the user");
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let with_name = |command: Command| command.arg(file.clone()).arg(name.clone());
     Command::new("user")
         .about("Add, remove or list the users of a proxy")
@@ -34,10 +34,7 @@ pub fn command() -> Command {
         ))
         .subcommand(with_name(Command::new("remove").about("Remove a user")))
         .subcommand(
-            Command::new("list")
-                .about("List the users")
-                .arg(file.clone())
-                .arg(json.help("Print one JSON object instead of text")),
+            Command::new("list").about("List the users").arg(file.clone()).arg(json_argument()),
         )
 }
 

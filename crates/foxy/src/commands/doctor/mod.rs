@@ -10,8 +10,9 @@ use crate::failure::Failure;
 use crate::serve::trial::{self, Finding, Severity};
 use crate::settings::{self, Settings};
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::clock;
+use foxy_cli::json_argument;
 use foxy_cli::machine::Machine;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -64,7 +65,6 @@ impl Diagnosis {
 pub fn command() -> Command {
     let config = Arg::new("config").long("config").value_name("FILE");
     let name = Arg::new("name").long("name").value_name("HOST").default_value("example.com");
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     Command::new("doctor")
         .about("Examine machine and configuration; name the command that mends each fault")
         .long_about(
@@ -78,7 +78,7 @@ pub fn command() -> Command {
                 .help("Configuration file [default: as for `foxy serve`]"),
         )
         .arg(name.help("Host name to look up"))
-        .arg(json.help("Print one JSON object instead of text"))
+        .arg(json_argument())
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {

@@ -7,8 +7,9 @@ mod text;
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use foxy_base::clock;
+use foxy_cli::json_argument;
 use foxy_cli::units::parse_positive_duration;
 use foxy_proxy::core::metrics::request_metrics::RequestOutcome;
 use scrape::Scrape;
@@ -20,7 +21,6 @@ const DURATIONS: &str = "foxy_proxy_request_duration_seconds";
 
 pub fn command() -> Command {
     let interval = Arg::new("interval").long("interval").value_name("TIME").default_value("1s");
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("status")
         .about("Show requests, hits, latencies, memory, disks and errors of a running foxy")
         .arg(
@@ -28,7 +28,7 @@ pub fn command() -> Command {
                 .value_parser(parse_positive_duration)
                 .help("Time over which the rates are measured"),
         )
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json_argument());
     admin_client::add_to(command)
 }
 
@@ -84,8 +84,7 @@ fn status(first: &Scrape, last: &Scrape, interval: Duration, troubles: &[String]
 fn hit_ratio(scrape: &Scrape) -> Option<f64> {
     let count = |counts: fn(RequestOutcome) -> bool| -> f64 {
         let outcomes = RequestOutcome::ALL.iter().filter(|outcome| counts(**outcome));
-        let counts = outcomes.map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome.name())]));
-        counts.sum::<f64>() + 0.0
+        outcomes.map(|outcome| scrape.sum(RESPONSES, &[("outcome", outcome.name())])).sum()
     };
     let all = count(RequestOutcome::is_cacheable);
     (all > 0.0).then(|| count(RequestOutcome::is_hit) / all)

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use foxy_base::ascii_json;
+use foxy_cli::json_argument;
 use foxy_cli::units::parse_positive_duration;
 use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
@@ -28,7 +29,7 @@ const ONCE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
 pub fn command() -> Command {
     let interval = Arg::new("interval").long("interval").value_name("TIME").default_value("1s");
     let once = Arg::new("once").long("once").action(ArgAction::SetTrue);
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).requires("once");
+    let json = json_argument().requires("once");
     let command = Command::new("top")
         .about("Watch rates, outcomes, hosts, slow requests and the disk of a running foxy")
         .long_about(

@@ -8,8 +8,9 @@ use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
 use crate::serve::whatif::report::WhatIfReport;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
+use foxy_cli::json_argument;
 use foxy_schemes::PolicyName;
 use foxy_workload::trace::Format;
 use std::path::PathBuf;
@@ -25,7 +26,6 @@ pub fn command() -> Command {
     let policy = "Replacement policy of the cache [default: webcosm]";
     let format = "Format of the log, if foxy does not recognise it";
     let limit = "Objects above this size are not stored";
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("whatif")
         .about("Show how many hits other cache sizes and policies would have")
         .arg(Arg::new("log").value_name("LOG").value_parser(value_parser!(PathBuf)).help(log))
@@ -33,7 +33,7 @@ pub fn command() -> Command {
         .arg(flag("policy", "POLICY", policy).value_parser(value_parser!(PolicyName)))
         .arg(flag("object-limit", "SIZE", limit).value_parser(value_parser!(ByteSize)))
         .arg(flag("format", "FORMAT", format).value_parser(value_parser!(Format)))
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(json_argument());
     admin_client::add_to(command)
 }
 

@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::json_argument;
 use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::webcosm::check::{CheckScope, Refused, Report};
 use placed::Placed;
@@ -27,7 +28,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u32))
                 .help("List the records of the segment with this number"),
         )
-        .arg(fsck::json_argument())
+        .arg(json_argument())
 }
 
 struct Inspected<'a> {

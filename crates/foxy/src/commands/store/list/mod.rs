@@ -4,10 +4,11 @@ mod at_rest;
 mod listing;
 mod running;
 
-use crate::commands::{admin_client, fsck};
+use crate::commands::admin_client;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::clock;
+use foxy_cli::json_argument;
 use foxy_rules::operator::Pattern;
 use listing::{Filter, Listing};
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ pub fn command() -> Command {
             flag("memory", "List the objects in the memory of the running foxy")
                 .action(ArgAction::SetTrue),
         )
-        .arg(fsck::json_argument().help("Print one JSON object for each object, then the counts"));
+        .arg(json_argument().help("Print one JSON object for each object, then the counts"));
     admin_client::add_to(command)
 }
 

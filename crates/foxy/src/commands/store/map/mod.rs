@@ -14,6 +14,7 @@ use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::clock;
+use foxy_cli::json_argument;
 use foxy_store::map::Survey;
 use foxy_store::webcosm::check::{CheckScope, Refused};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Write the map as a web page that needs no other file"),
         )
-        .arg(fsck::json_argument())
+        .arg(json_argument())
 }
 
 struct StoreMap<'a> {
